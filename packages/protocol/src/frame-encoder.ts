@@ -14,7 +14,9 @@ import {
 } from './limits.js'
 import { WireError } from './wire-error.js'
 
-const slabBytes = 16 * 1024
+/** A server may hold ten thousand encoders that seldom say anything, and a few that say much in each turn. */
+const slabBytesAtRest = 1024
+const slabBytesInTurn = 16 * 1024
 const newline = 0x0a
 
 /**
@@ -22,7 +24,7 @@ const newline = 0x0a
  * write costs more than everything else on the path of a frame.
  */
 export class FrameEncoder {
-  #slab = Buffer.allocUnsafeSlow(slabBytes)
+  #slab = Buffer.alloc(0)
   #start = 0
   #end = 0
   #full: Buffer[] = []
@@ -38,7 +40,7 @@ export class FrameEncoder {
    * @throws {WireError} `WIRE_MALFORMED` where a field is outside its range; nothing is appended then.
    */
   write(frame: Frame): void {
-    if (this.#end + frameBytesMax > slabBytes) this.#nextSlab()
+    if (this.#end + frameBytesMax > this.#slab.length) this.#nextSlab()
     const slab = this.#slab
     let at = this.#end
     switch (frame.type) {
@@ -106,8 +108,9 @@ export class FrameEncoder {
   }
 
   #nextSlab(): void {
-    if (this.#end > this.#start) this.#full.push(this.#slab.subarray(this.#start, this.#end))
-    this.#slab = Buffer.allocUnsafeSlow(slabBytes)
+    const gathered = this.#slab.subarray(this.#start, this.#end)
+    if (gathered.length > 0) this.#full.push(gathered)
+    this.#slab = Buffer.allocUnsafeSlow(this.#full.length > 0 ? slabBytesInTurn : slabBytesAtRest)
     this.#start = 0
     this.#end = 0
   }

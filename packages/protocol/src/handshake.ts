@@ -64,9 +64,10 @@ export function parseDigest(line: string): Buffer {
 
 /**
  * Whether the digest was made with one of the secrets. Every secret is compared, each in constant time, so that the time
- * tells neither whether one matched nor which.
+ * tells neither whether one matched nor which. A digest of another length than 32 bytes matches none.
  */
 export function digestMatches(digest: Uint8Array, nonce: Uint8Array, secrets: readonly string[]): boolean {
+  if (digest.length !== digestBytes) return false
   let matches = false
   for (const secret of secrets) {
     if (timingSafeEqual(digest, handshakeDigest(secret, nonce))) matches = true
