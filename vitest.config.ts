@@ -1,14 +1,32 @@
-import { defineConfig } from 'vitest/config'
+import { configDefaults, defineConfig } from 'vitest/config'
 
-// Packages resolve to each other's sources, so no test runs against a stale build.
-const conditions = ['ticketing-source', 'node', 'import', 'default']
+// Packages resolve to each other's sources, so no test runs against a stale build. Vitest hands the list to Node too:
+// with 'import' in it, a require() inside a dependency would get the ES module where it needs the CommonJS one.
+const conditions = ['ticketing-source', 'node']
+
+// These need no database. A run of their tests alone must not wait for one to start.
+const withoutDatabase = ['packages/{protocol,client,server}/tests/**/*.test.ts', 'scripts/**/*.test.ts']
 
 export default defineConfig({
   resolve: { conditions },
-  ssr: { resolve: { conditions, externalConditions: conditions } },
+  ssr: { resolve: { conditions } },
   test: {
-    include: ['packages/*/tests/**/*.test.ts', 'examples/*/tests/**/*.test.ts', 'scripts/**/*.test.ts'],
     testTimeout: 30_000,
     hookTimeout: 60_000,
+    projects: [
+      {
+        extends: true,
+        test: { name: 'plain', include: withoutDatabase },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'database',
+          include: ['{packages,examples}/*/tests/**/*.test.ts', 'benchmarks/tests/**/*.test.ts'],
+          exclude: [...configDefaults.exclude, ...withoutDatabase],
+          globalSetup: ['packages/testing/src/vitest-global-setup.ts'],
+        },
+      },
+    ],
   },
 })

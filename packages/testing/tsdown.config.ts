@@ -1,3 +1,5 @@
 import { library } from '../../tsdown.library.ts'
 
-export default library()
+export default library({
+  entry: ['src/index.ts', 'src/vitest.ts', 'src/vitest-global-setup.ts'],
+})
