@@ -1,6 +1,7 @@
 import { access, chmod, cp, readdir, readFile, realpath, symlink } from 'node:fs/promises'
+import { createRequire } from 'node:module'
 import { basename, dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import { EmbeddedPostgresError } from './embedded-postgres-error.js'
 import { canReach, type ServerAccount } from './server-account.js'
 
@@ -22,10 +23,15 @@ interface Link {
  */
 export async function packagedPrograms(platform = packagePlatform()): Promise<PostgresPrograms> {
   const name = `@embedded-postgres/${platform}`
+  const { initdb, postgres } = (await import(pathToFileURL(installedPackage(name)).href)) as PostgresPrograms
+  return { initdb: await realpath(initdb), postgres: await realpath(postgres) }
+}
+
+function installedPackage(name: string): string {
   try {
-    const { initdb, postgres } = (await import(name)) as PostgresPrograms
-    return { initdb: await realpath(initdb), postgres: await realpath(postgres) }
+    return createRequire(import.meta.url).resolve(name)
   } catch (cause) {
+    if (!(cause instanceof Error && 'code' in cause && cause.code === 'MODULE_NOT_FOUND')) throw cause
     throw new EmbeddedPostgresError(
       'UNSUPPORTED_PLATFORM',
       `The embedded PostgreSQL was not started: the package ${name} is not installed. ` +
