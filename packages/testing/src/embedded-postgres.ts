@@ -76,6 +76,19 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions = {
   }
 }
 
+/** Whether this machine has the package with the embedded PostgreSQL, or why not. */
+export async function findEmbeddedPostgres(): Promise<
+  { readonly status: 'found' } | { readonly status: 'missing'; readonly reason: string }
+> {
+  try {
+    await packagedPrograms()
+    return { status: 'found' }
+  } catch (error) {
+    if (!(error instanceof EmbeddedPostgresError)) throw error
+    return { status: 'missing', reason: error.message }
+  }
+}
+
 interface Site {
   readonly directory: string
   readonly data: string

@@ -1,4 +1,9 @@
 export { createDatabase, type DatabaseTarget, type TestDatabase } from './database-fixture.js'
-export { type EmbeddedPostgres, type EmbeddedPostgresOptions, startEmbeddedPostgres } from './embedded-postgres.js'
+export {
+  type EmbeddedPostgres,
+  type EmbeddedPostgresOptions,
+  findEmbeddedPostgres,
+  startEmbeddedPostgres,
+} from './embedded-postgres.js'
 export { EmbeddedPostgresError, type EmbeddedPostgresErrorCode } from './embedded-postgres-error.js'
 export { findGivenPostgres, type GivenPostgres, givenPostgresVariable } from './given-postgres.js'
