@@ -1,3 +1,3 @@
 import { library } from '../../tsdown.library.ts'
 
-export default library()
+export default library({ entry: ['src/index.ts', 'src/internal.ts'] })

@@ -1,2 +1,5 @@
+export { type AcquireTimes, normaliseTimes, parseDuration, type SecondsRange } from './acquire-options.js'
 export type { AcquireOptions, AcquireResult, Broker, Duration, ReleaseResult, Ticket } from './broker.js'
+export type { BrokerOptions } from './broker-options.js'
+export { TicketBroker } from './ticket-broker.js'
 export { type Outcome, TicketError, type TicketErrorCode } from './ticket-errors.js'
