@@ -1,1 +1,3 @@
-export {}
+export type { PgField, PgPool, PgQueryConfig, PgResult, PgRow } from './pg-driver.js'
+export { type PgFence, type PgFenceOptions, pgFence } from './pg-fence.js'
+export type { PgTransaction } from './pg-transaction.js'

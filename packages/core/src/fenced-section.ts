@@ -1,0 +1,184 @@
+import type { Broker } from '@ticketing/client'
+import { checkTransaction, explainClaimError, explainCommitError, leaseExpired } from './commit-outcome.js'
+import type { FenceTables } from './dialects/dialect.js'
+import { FenceError } from './fence-errors.js'
+import type { FenceReporter } from './fence-events.js'
+import { claimHighWater } from './high-water.js'
+import { Interrupted, watchInterruption } from './interruption.js'
+import { refuseNested, runInside } from './nested-sections.js'
+import type { SectionSettings } from './section-options.js'
+import { acquireTickets, type SectionTicket, type SectionTickets } from './section-tickets.js'
+import type { MonotonicClock } from './system-clock.js'
+import type { HostTransaction, TransactionHost } from './transaction-host.js'
+
+/** What a section belongs to. */
+export interface FenceContext<Handle> {
+  readonly fence: object
+  readonly host: TransactionHost<Handle>
+  readonly broker: Broker
+  readonly tables: FenceTables
+  readonly reporter: FenceReporter
+  readonly clock: MonotonicClock
+}
+
+/** The critical section itself. Its statements go through `tx`; `ticket` tells the token and the time that is left. */
+export type SectionWork<Handle, R> = (tx: Handle, ticket: SectionTicket) => R | PromiseLike<R>
+
+/** How far an attempt came; what a failure means depends on it. */
+type Phase = 'connecting' | 'claiming' | 'working' | 'ending' | 'committing'
+
+/** The whole order of a section (F1–F15): acquire, one fenced transaction, release. */
+export async function runFencedSection<Handle, R>(
+  context: FenceContext<Handle>,
+  settings: SectionSettings,
+  work: SectionWork<Handle, R>,
+): Promise<Awaited<R>> {
+  const { fence, host, broker, tables, clock, reporter } = context
+  refuseNested({ fence, pool: host.pool, table: tables.name }, settings.keys) // F9
+  const tickets = await acquireTickets(broker, settings, clock, reporter) // F3: before a connection is taken
+  try {
+    for (let attempt = 1, reruns = 0; ; attempt++) {
+      const end = await runAttempt(context, settings, tickets, work)
+      if (end.committed) return end.result
+      if (end.retryable === undefined) throw end.error
+      if (end.retryable === 'work' && ++reruns > settings.retries) throw end.error
+      reporter.report('retry', { keys: settings.keys, attempt, of: end.retryable, error: end.error })
+    }
+  } finally {
+    tickets.release(reporter) // F10: after the end of the transaction, and without waiting for the answer
+  }
+}
+
+type AttemptEnd<R> =
+  | { readonly committed: true; readonly result: R }
+  | { readonly committed: false; readonly error: unknown; readonly retryable: 'claim' | 'work' | undefined }
+
+/** One transaction. It never throws: how it ended decides whether another may follow under the same tickets (F5). */
+async function runAttempt<Handle, R>(
+  context: FenceContext<Handle>,
+  settings: SectionSettings,
+  tickets: SectionTickets,
+  work: SectionWork<Handle, R>,
+): Promise<AttemptEnd<Awaited<R>>> {
+  const { host, tables, reporter } = context
+  const interruption = watchInterruption(tickets.signal, settings.signal)
+  let phase: Phase = 'connecting'
+  let opened: HostTransaction<Handle> | undefined
+  try {
+    const result = await host.transaction(
+      {
+        isolation: settings.isolation,
+        connectSignal: interruption.signal,
+        remainingMilliseconds: () => remainingMilliseconds(tickets),
+        onConnectionDestroyed: (error) => reporter.report('connection-destroyed', { error }),
+      },
+      async (tx) => {
+        opened = tx
+        try {
+          requireLease(tickets, settings.minWorkSeconds) // F3: again, now that a connection is there
+          phase = 'claiming'
+          const claim = claimHighWater(tx, host.dialect, tables, tickets, Math.max(1, remainingMilliseconds(tickets))) // F1
+          const receipt = await interruption.or(claim)
+          phase = 'working'
+          const result = await runWork(context, tx, tickets, work, interruption.or)
+          phase = 'ending'
+          await interruption.or(tx.end()) // F14
+          await interruption.or(checkTransaction(host, tx, receipt)) // F12
+          requireLease(tickets, 0) // F1: no COMMIT is sent after the lease
+          phase = 'committing'
+          return result
+        } finally {
+          interruption.stop() // F15: once COMMIT or ROLLBACK is queued, a signal has no effect
+          void tx.end()
+        }
+      },
+    )
+    return { committed: true, result }
+  } catch (error) {
+    return failedAttempt(context, tickets, phase, opened, error)
+  } finally {
+    interruption.stop()
+  }
+}
+
+/** Runs the work inside its section's async context; whatever ends the wait, the context is dead from then on (F9). */
+async function runWork<Handle, R>(
+  context: FenceContext<Handle>,
+  tx: HostTransaction<Handle>,
+  tickets: SectionTickets,
+  work: SectionWork<Handle, R>,
+  interruptible: <T>(promise: Promise<T>) => Promise<T>,
+): Promise<Awaited<R>> {
+  const { fence, host, tables, reporter } = context
+  const { keys } = tickets
+  const [section, running] = runInside(
+    { fence, pool: host.pool, table: tables.name, keys, handle: tx.handle },
+    async () => await work(tx.handle, tickets),
+  )
+  let waiting = true
+  // Nobody else listens once the wait is over: without this, late failures would be unhandled rejections.
+  running.catch((error: unknown) => {
+    if (!waiting) reporter.report('late-failure', { keys, error })
+  })
+  try {
+    return await interruptible(running)
+  } finally {
+    waiting = false
+    section.live = false
+  }
+}
+
+/** What a failed attempt means to the caller, by how far it came. */
+function failedAttempt<Handle>(
+  context: FenceContext<Handle>,
+  tickets: SectionTickets,
+  phase: Phase,
+  tx: HostTransaction<Handle> | undefined,
+  error: unknown,
+): AttemptEnd<never> {
+  const { host, tables } = context
+  const failed = (error: unknown, retryable?: 'claim' | 'work') => ({ committed: false, error, retryable }) as const
+  if (error instanceof Interrupted) return failed(error.byLease ? leaseExpired(tx?.firstError()) : error.reason)
+  const facts = host.describeError(error)
+  const meaning = host.dialect.errorMeaning(facts.sqlState, facts.fatal)
+  switch (phase) {
+    case 'connecting':
+      return failed(error)
+    case 'claiming':
+      // The work has not started, so the claim is tried again while enough lease is left; F3 is checked anew (F5).
+      return meaning === 'serialisation'
+        ? failed(error, 'claim')
+        : failed(explainClaimError(host.dialect, tables, facts, error))
+    case 'working':
+    case 'ending':
+      if (meaning === 'serialisation') return failed(error, 'work')
+      // F15: the database ended the transaction of a lease that is over; the work saw only that its connection broke.
+      if (leaseIsOver(tickets) && tx?.state() === 'lost') return failed(leaseExpired(tx.firstError() ?? error))
+      return failed(error)
+    case 'committing':
+      return failed(explainCommitError(host.dialect, facts, error), meaning === 'serialisation' ? 'work' : undefined)
+  }
+}
+
+/** @throws {FenceError} `FENCE_LEASE_TOO_SHORT` (F3), `FENCE_LEASE_EXPIRED`. */
+function requireLease(tickets: SectionTickets, minWorkSeconds: number): void {
+  if (leaseIsOver(tickets)) throw leaseExpired(undefined)
+  const remaining = tickets.remaining()
+  if (remaining >= minWorkSeconds) return
+  throw new FenceError(
+    'FENCE_LEASE_TOO_SHORT',
+    'not-executed',
+    `Only ${remaining.toFixed(3)} s of the lease were left when the transaction could begin, less than the minimum work of ` +
+      `${minWorkSeconds} s: the wait for further keys or for a database connection took the rest. Nothing was written. ` +
+      'Ask for a longer lease, or make the connection pool larger.',
+  )
+}
+
+/** Below one millisecond the database could not be given a bound: 0 would mean none (F4). */
+function leaseIsOver(tickets: SectionTickets): boolean {
+  return tickets.remaining() * 1000 < 1
+}
+
+function remainingMilliseconds(tickets: SectionTickets): number {
+  return Math.floor(tickets.remaining() * 1000)
+}

@@ -1,0 +1,149 @@
+import { type Broker, type Duration, normaliseTimes, TicketError } from '@ticketing/client'
+import { compareKeys, keyFault } from '@ticketing/protocol'
+import { invalidArgument } from './fence-errors.js'
+import type { FenceLogger } from './fence-events.js'
+import type { IsolationLevel } from './transaction-host.js'
+
+/** What a section asks for. Times are seconds as a number, or a string with a unit (`'500ms'`, `'5s'`). */
+export interface SectionOptions {
+  /** How long to queue for the keys in total, 0–255 s; 0 is one immediate try (F8). */
+  readonly wait: Duration
+  /** How long the grant holds if nobody releases it, 1–250 s; the transaction is bounded by what remains of it (F4). */
+  readonly lease: Duration
+  /** The least remaining lease with which the section may still begin; 0 up to the lease (F3). */
+  readonly minWork: Duration
+  /** The transaction's isolation level; the database's default without it. */
+  readonly isolation?: IsolationLevel | undefined
+  /** How often the work may be run again after a serialisation failure or deadlock, 0–100; default 0 (F5). */
+  readonly retries?: number | undefined
+  /** Cancels the section up to its COMMIT (F15). */
+  readonly signal?: AbortSignal | undefined
+}
+
+/** Options that a fence may give to all its sections. */
+export type SectionDefaults = Partial<Omit<SectionOptions, 'signal'>>
+
+/** What remains to be given at a call: what the defaults give is optional. */
+export type SectionOptionsFor<Defaults extends SectionDefaults> = Partial<SectionOptions> &
+  Omit<SectionOptions, keyof Defaults & ('wait' | 'lease' | 'minWork')>
+
+export interface FenceOptions<Defaults extends SectionDefaults = SectionDefaults> {
+  /** The lock service, shared by all fences of the process. */
+  readonly broker: Broker
+  /** The fence's table, `table` or `schema.table`; default `ticketing_fence`. Its floor is `<table>_floor`. */
+  readonly table?: string | undefined
+  readonly defaults?: Defaults | undefined
+  /** Hears of what happens on the side; silent without one. */
+  readonly logger?: FenceLogger | undefined
+}
+
+/** Checked options: whole seconds, everything present. */
+export interface SectionSettings {
+  /** Without duplicates, in the order of their UTF-8 bytes (F8). */
+  readonly keys: readonly string[]
+  readonly waitSeconds: number
+  readonly leaseSeconds: number
+  readonly minWorkSeconds: number
+  readonly isolation: IsolationLevel | undefined
+  readonly retries: number
+  readonly signal: AbortSignal | undefined
+}
+
+/** More keys than this in one section are refused: each costs a round trip and holds up everyone behind it. */
+export const sectionKeysMax = 64
+const retriesMax = 100
+const isolationLevels: readonly string[] = ['read committed', 'repeatable read', 'serializable']
+const defaultNames = ['wait', 'lease', 'minWork', 'isolation', 'retries']
+const optionNames = [...defaultNames, 'signal']
+
+/**
+ * Checks what `run` was given, before anything is sent.
+ *
+ * @throws {FenceError} `FENCE_INVALID_ARGUMENT`, naming the field, the value and the range.
+ */
+export function checkSection(keys: unknown, options: object, defaults: SectionDefaults): SectionSettings {
+  refuseUnknown('options', options, optionNames)
+  const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
+  const merged: Partial<SectionOptions> = { ...defaults, ...given }
+  return {
+    keys: checkKeys(keys),
+    ...checkTimes(merged),
+    isolation: checkIsolation(merged.isolation),
+    retries: checkRetries(merged.retries),
+    signal: checkSignal(merged.signal),
+  }
+}
+
+/**
+ * Checks what a fence was made with. Defaults are checked one by one here, together at each call.
+ *
+ * @throws {FenceError} `FENCE_INVALID_ARGUMENT`.
+ */
+export function checkFenceOptions(options: FenceOptions, more: readonly string[]): SectionDefaults {
+  if (typeof options !== 'object' || options === null)
+    throw invalidArgument('options', 'must be an object with a broker')
+  refuseUnknown('options', options, ['broker', 'table', 'defaults', 'logger', ...more])
+  if (typeof (options.broker as Partial<Broker> | undefined)?.acquire !== 'function') {
+    throw invalidArgument('broker', 'must be a TicketBroker, or an object with its acquire method')
+  }
+  if (options.table !== undefined && typeof options.table !== 'string')
+    throw invalidArgument('table', 'must be a string')
+  if (options.logger !== undefined && typeof options.logger?.warn !== 'function') {
+    throw invalidArgument('logger', 'must have a warn method, as pino and console have')
+  }
+  const defaults = { ...options.defaults }
+  refuseUnknown('defaults', defaults, defaultNames)
+  // A full set of times is made of the given ones and of valid stand-ins, so that a bad default shows now, not at a call.
+  const lease = defaults.lease ?? 250
+  checkTimes({ wait: defaults.wait ?? 0, lease, minWork: defaults.minWork ?? 0 })
+  checkIsolation(defaults.isolation)
+  checkRetries(defaults.retries)
+  return defaults
+}
+
+function checkKeys(keys: unknown): readonly string[] {
+  const list: readonly unknown[] = Array.isArray(keys) ? keys : [keys]
+  if (list.length === 0) throw invalidArgument('keys', 'must be a key or a list of 1 to 64 keys, not an empty list')
+  if (list.length > sectionKeysMax) {
+    throw invalidArgument('keys', `must be 1 to ${sectionKeysMax} keys, not ${list.length}`)
+  }
+  for (const key of list) {
+    const fault = keyFault(key)
+    if (fault !== undefined) throw invalidArgument(`key ${JSON.stringify(key) ?? String(key)}`, `the key ${fault}`)
+  }
+  return [...new Set(list as readonly string[])].sort(compareKeys)
+}
+
+function checkTimes(options: Partial<SectionOptions>) {
+  try {
+    return normaliseTimes(options as SectionOptions)
+  } catch (error) {
+    if (!(error instanceof TicketError)) throw error
+    throw invalidArgument('times of the section', error.message)
+  }
+}
+
+function checkIsolation(isolation: unknown): IsolationLevel | undefined {
+  if (isolation === undefined || isolationLevels.includes(isolation as string)) return isolation as IsolationLevel
+  throw invalidArgument('isolation', `must be one of ${isolationLevels.join(', ')}, not ${JSON.stringify(isolation)}`)
+}
+
+function checkRetries(retries: unknown): number {
+  if (retries === undefined) return 0
+  if (Number.isInteger(retries) && (retries as number) >= 0 && (retries as number) <= retriesMax)
+    return retries as number
+  throw invalidArgument('retries', `must be a whole number from 0 to ${retriesMax}, not ${String(retries)}`)
+}
+
+function checkSignal(signal: unknown): AbortSignal | undefined {
+  if (signal === undefined || signal instanceof AbortSignal) return signal
+  throw invalidArgument('signal', 'must be an AbortSignal')
+}
+
+function refuseUnknown(what: string, options: object, known: readonly string[]): void {
+  if (typeof options !== 'object' || options === null) throw invalidArgument(what, 'must be an object')
+  const unknown = Object.keys(options).filter((name) => !known.includes(name))
+  if (unknown.length > 0) {
+    throw invalidArgument(what, `unknown option ${unknown.join(', ')}; known are ${known.join(', ')}`)
+  }
+}

@@ -1,0 +1,53 @@
+import {
+  type DatabaseErrorFacts,
+  type HostTransaction,
+  type HostTransactionOptions,
+  postgres,
+  type TransactionHost,
+} from '@ticketing/core'
+import { checkOut } from './pg-checkout.js'
+import type { PgPool } from './pg-driver.js'
+import { PgSession } from './pg-session.js'
+import type { PgTransaction } from './pg-transaction.js'
+
+/** How the adapter talks to the server. */
+export interface PgHostSettings {
+  /** Keep the claim as a prepared statement of each connection. */
+  readonly prepare: boolean
+}
+
+/** Runs a section's transaction on a pool of node-postgres. */
+export class PgHost implements TransactionHost<PgTransaction> {
+  readonly dialect = postgres
+  readonly pool: PgPool
+  readonly #settings: PgHostSettings
+
+  constructor(pool: PgPool, settings: PgHostSettings) {
+    this.pool = pool
+    this.#settings = settings
+  }
+
+  async transaction<R>(
+    options: HostTransactionOptions,
+    body: (tx: HostTransaction<PgTransaction>) => Promise<R>,
+  ): Promise<R> {
+    const client = await checkOut(this.pool, options)
+    const session = new PgSession(client, options, this.#settings)
+    let result: R
+    try {
+      result = await body(session)
+    } catch (error) {
+      await session.rollback()
+      throw error
+    }
+    await session.commit()
+    return result
+  }
+
+  /** Only errors that the server sent carry a SQLSTATE; a socket's EPIPE has five letters too. */
+  describeError(error: unknown): DatabaseErrorFacts {
+    const { code, severity } = (error ?? {}) as { code?: unknown; severity?: unknown }
+    const fromServer = typeof code === 'string' && typeof severity === 'string'
+    return { sqlState: fromServer ? code : undefined, fatal: severity === 'FATAL' || severity === 'PANIC' }
+  }
+}

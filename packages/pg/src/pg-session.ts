@@ -1,0 +1,223 @@
+import {
+  type HostTransaction,
+  type HostTransactionOptions,
+  type IsolationLevel,
+  postgres,
+  type SqlRow,
+  type SqlStatement,
+  type TransactionState,
+  transactionAborted,
+} from '@ticketing/core'
+import { type PgClient, type PgQueryConfig, type PgResult, type PgWire, queryClassOf } from './pg-driver.js'
+import { exchange, type FenceStatement, forgetPrepared, named } from './pg-exchange.js'
+import type { PgHostSettings } from './pg-host.js'
+import { type PgTransaction, readQuery, refusal } from './pg-transaction.js'
+import { PgWatch } from './pg-watch.js'
+
+/** How long COMMIT may go without an answer before its outcome is called unknown. */
+const commitMillisecondsMax = 30_000
+/** How long ROLLBACK may take, the statement before it included, before the connection is destroyed instead. */
+const rollbackMillisecondsMax = 5_000
+
+/** One connection for the time of one section's transaction. Statements go out one after another, never two at a time. */
+export class PgSession implements HostTransaction<PgTransaction> {
+  readonly handle: PgTransaction
+  readonly #client: PgClient
+  readonly #options: HostTransactionOptions
+  readonly #settings: PgHostSettings
+  readonly #watch: PgWatch
+  #begun = false
+  #handleEnded = false
+  #resendBounds = false
+  #turn: Promise<unknown> = Promise.resolve()
+
+  constructor(client: PgClient, options: HostTransactionOptions, settings: PgHostSettings) {
+    this.#client = client
+    this.#options = options
+    this.#settings = settings
+    this.#watch = new PgWatch(client)
+    this.handle = Object.freeze({
+      query: async (config: unknown, values?: unknown, ...rest: unknown[]) =>
+        await this.#userQuery(readQuery(config, values, rest)),
+    }) as PgTransaction
+  }
+
+  query(statement: SqlStatement): Promise<readonly SqlRow[]> {
+    return this.#inTurn(async () => {
+      if (this.#begun) return await this.#exchange([statement])
+      this.#begun = true
+      const rows = await this.#begin(this.#prepared(statement))
+      this.#watch.transactionBegan()
+      this.#resendBounds = this.#options.remainingMilliseconds !== undefined && postgres.boundsMustBeResent(rows)
+      return rows
+    })
+  }
+
+  async end(): Promise<void> {
+    this.#handleEnded = true
+    await this.#turn
+  }
+
+  state(): TransactionState {
+    if (this.#watch.lost) return 'lost'
+    if (this.#watch.ended) return 'ended'
+    if (this.#watch.aborted) return 'aborted'
+    return this.#watch.unsure ? 'unsure' : 'open'
+  }
+
+  firstError(): unknown {
+    return this.#watch.firstError
+  }
+
+  /** Sends COMMIT and returns the connection once it is confirmed; any other end destroys it (F13). */
+  async commit(): Promise<void> {
+    try {
+      if (!this.#begun) return this.#giveBack()
+      const { command } = await this.#finish('COMMIT', commitMillisecondsMax)
+      if (command !== 'COMMIT') throw transactionAborted(this.#watch.firstError)
+      this.#giveBack()
+    } catch (error) {
+      this.#giveBack(error)
+      // What ended the connection tells more than "terminated unexpectedly", which may be all that COMMIT itself saw.
+      throw this.#watch.lossError ?? error
+    }
+  }
+
+  /** Rolls back and returns the connection. Never throws: the section's own error is what its caller must see. */
+  async rollback(): Promise<void> {
+    try {
+      if (this.#begun) await this.#finish('ROLLBACK', rollbackMillisecondsMax)
+      this.#giveBack()
+    } catch (error) {
+      this.#giveBack(error)
+    }
+  }
+
+  #giveBack(error?: unknown): void {
+    const sound = error === undefined && this.#watch.idle && !this.#watch.lost
+    this.#watch.stop()
+    if (sound) return this.#client.release()
+    const reason = error ?? this.#watch.firstError ?? new Error('The connection was still in a transaction.')
+    // A broken connection may still speak while its pool closes it; nobody else listens to it any more.
+    this.#client.on('error', () => undefined)
+    this.#client.release(reason instanceof Error ? reason : true)
+    this.#options.onConnectionDestroyed(reason)
+  }
+
+  /** BEGIN and the first statement in one chunk. If the server lost its prepared statements, once more without them. */
+  async #begin(first: FenceStatement): Promise<readonly SqlRow[]> {
+    const begin = { text: beginText(this.#options.isolation), values: [] }
+    try {
+      return await this.#exchange([begin, first])
+    } catch (error) {
+      const { code } = error as { code?: unknown }
+      if (first.name === undefined || (code !== '26000' && code !== '42P05')) throw error
+      forgetPrepared(this.#client)
+      await this.#exchange([{ text: 'ROLLBACK', values: [] }])
+      return await this.#exchange([begin, { text: first.text, values: first.values }])
+    }
+  }
+
+  async #exchange(statements: readonly FenceStatement[]): Promise<readonly SqlRow[]> {
+    if (this.#client.pipeline !== true) {
+      return await exchange(this.#client, statements, { onSent: () => this.#watch.sent() })
+    }
+    // A client in pipeline mode takes no message sequence of ours: there each statement waits for the one before it.
+    let rows: readonly SqlRow[] = []
+    for (const { text, values } of statements) ({ rows } = await this.#send({ text, values }))
+    return rows
+  }
+
+  async #userQuery(config: PgQueryConfig): Promise<PgResult> {
+    return await this.#inTurn(async () => {
+      const left = this.#options.remainingMilliseconds?.() ?? Number.POSITIVE_INFINITY
+      const refused = refusal({
+        handleEnded: this.#handleEnded,
+        transactionEnded: this.#watch.ended,
+        leaseOver: left < 1,
+      })
+      if (refused !== undefined) throw refused
+      // In an aborted transaction every statement but ROLLBACK TO fails, so the bounds would too.
+      const result = await this.#send(config, this.#watch.aborted ? undefined : this.#bounds())
+      await this.#boundAgain()
+      return result
+    })
+  }
+
+  /** ROLLBACK TO brings back the bounds as they were at the savepoint, longer than what remains now (F4). */
+  async #boundAgain(): Promise<void> {
+    const bounds = this.#watch.takeRollback() ? this.#bounds() : undefined
+    if (bounds !== undefined) await this.#exchange([bounds])
+  }
+
+  #bounds(): FenceStatement | undefined {
+    const left = this.#options.remainingMilliseconds?.()
+    return this.#resendBounds && left !== undefined ? this.#prepared(postgres.bounds(Math.max(1, left))) : undefined
+  }
+
+  #prepared(statement: SqlStatement): FenceStatement {
+    return this.#settings.prepare ? named(statement) : statement
+  }
+
+  /** Sends one statement of the work, behind the bounds where they must go before it, each under its own Sync (F4). */
+  #send(config: PgQueryConfig, bounds?: FenceStatement): Promise<PgResult> {
+    const client = this.#client
+    const query = new (queryClassOf(client))(config)
+    if (config.query_timeout !== undefined) query.query_timeout = config.query_timeout
+    const submit = query.submit.bind(query)
+    let early: { readonly error: Error | null | undefined } | undefined
+    const submitCounted = (wire: PgWire) => {
+      const error = submit(wire)
+      if (!error) this.#watch.sent()
+      return error
+    }
+    query.submit = (wire) => (early === undefined ? submitCounted(wire) : early.error)
+    return new Promise((resolve, reject) => {
+      query.callback = (error, result) => {
+        if (!error) return resolve(result)
+        // The trace that leads to the socket says nothing; this one leads to the section.
+        Error.captureStackTrace(error)
+        reject(error)
+      }
+      if (bounds !== undefined && client.pipeline === true) void this.#send(bounds).catch(() => undefined)
+      else if (bounds !== undefined) {
+        const hooks = {
+          onSent: () => this.#watch.sent(),
+          behind: (wire: PgWire) => {
+            early = { error: submitCounted(wire) }
+          },
+        }
+        // If the bounds fail, the transaction is aborted and the statement behind them says so.
+        exchange(client, [bounds], hooks).catch(() => undefined)
+      }
+      client.query(query)
+    })
+  }
+
+  async #finish(text: 'COMMIT' | 'ROLLBACK', milliseconds: number): Promise<PgResult> {
+    this.#handleEnded = true
+    this.#watch.transactionEnds()
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise<never>((_, reject) => {
+      const seconds = milliseconds / 1000
+      timer = setTimeout(() => reject(new Error(`${text} was not answered within ${seconds} s.`)), milliseconds)
+    })
+    try {
+      return await Promise.race([this.#inTurn(() => this.#send({ text })), late])
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  /** Runs a step behind all earlier ones. The next waits until the server has answered this one to its end. */
+  #inTurn<T>(step: () => Promise<T>): Promise<T> {
+    const result = this.#turn.then(step)
+    const answered = () => this.#watch.answered()
+    this.#turn = result.then(answered, answered)
+    return result
+  }
+}
+
+function beginText(isolation: IsolationLevel | undefined): string {
+  return isolation === undefined ? 'BEGIN' : `BEGIN ISOLATION LEVEL ${isolation.toUpperCase()}`
+}

@@ -1,0 +1,146 @@
+import type { PgClient } from './pg-driver.js'
+
+/** Tags after which the section's transaction is not, or no longer, the one that claimed (F12). */
+const endingTags = new Set(['BEGIN', 'START TRANSACTION', 'COMMIT', 'PREPARE TRANSACTION'])
+
+interface ServerError extends Error {
+  readonly severity?: string
+}
+
+/**
+ * Watches a connection from its checkout to its return: the transaction status and command tags of every reply, and the
+ * first error that ended the connection. Without an `error` listener a killed backend would end the process.
+ */
+export class PgWatch {
+  readonly #client: PgClient
+  #status = 'I'
+  #lost = false
+  #inTransaction = false
+  #ended = false
+  #rollbackInReply = false
+  #unsure = false
+  #rolledBack = false
+  #lossError: Error | undefined
+  #abortError: Error | undefined
+  /** Syncs and simple queries that were sent and whose ReadyForQuery is still to come. */
+  #unanswered = 0
+  #waiting: (() => void)[] = []
+
+  constructor(client: PgClient) {
+    this.#client = client
+    client.on('error', this.#onLoss)
+    const { connection } = client
+    connection.prependListener('commandComplete', this.#onCommand)
+    connection.prependListener('readyForQuery', this.#onReady)
+    connection.prependListener('errorMessage', this.#onErrorMessage)
+    connection.prependListener('end', this.#onEnd)
+  }
+
+  /** Takes all listeners off. The client is then nobody's, so it must go back to its pool in the same turn. */
+  stop(): void {
+    const { connection } = this.#client
+    connection.off('commandComplete', this.#onCommand)
+    connection.off('readyForQuery', this.#onReady)
+    connection.off('errorMessage', this.#onErrorMessage)
+    connection.off('end', this.#onEnd)
+    this.#client.off('error', this.#onLoss)
+  }
+
+  /** From here on, a tag that ends or begins a transaction is the work's own. */
+  transactionBegan(): void {
+    this.#inTransaction = true
+  }
+
+  /** The section itself ends its transaction now. */
+  transactionEnds(): void {
+    this.#inTransaction = false
+  }
+
+  get lost(): boolean {
+    return this.#lost
+  }
+
+  get idle(): boolean {
+    return this.#status === 'I'
+  }
+
+  get aborted(): boolean {
+    return this.#status === 'E'
+  }
+
+  /** The work ended the transaction. */
+  get ended(): boolean {
+    return this.#ended
+  }
+
+  /** A ROLLBACK left the transaction open: a savepoint's, or AND CHAIN. Only the identity tells them apart. */
+  get unsure(): boolean {
+    return this.#unsure
+  }
+
+  /** A ROLLBACK inside the transaction has just undone what was set since its savepoint; asking forgets it. */
+  takeRollback(): boolean {
+    const seen = this.#rolledBack
+    this.#rolledBack = false
+    return seen
+  }
+
+  /** The error that ended the connection. */
+  get lossError(): Error | undefined {
+    return this.#lossError
+  }
+
+  /** The error that ended the connection, else the one that aborted the transaction. */
+  get firstError(): Error | undefined {
+    return this.#lossError ?? this.#abortError
+  }
+
+  /** One more reply is to come. Called when its request is written, not when it is queued. */
+  sent(): void {
+    this.#unanswered++
+  }
+
+  /** Resolves once every reply is complete, or the connection is lost. node-postgres reports an error before that. */
+  answered(): Promise<void> {
+    if (this.#lost || this.#unanswered === 0) return Promise.resolve()
+    return new Promise((resolve) => this.#waiting.push(resolve))
+  }
+
+  readonly #onCommand = ({ text }: { text: string }) => {
+    const tag = text.replace(/ \d+.*$/, '')
+    if (tag === 'ROLLBACK') this.#rollbackInReply = true
+    if (this.#inTransaction && endingTags.has(tag)) this.#ended = true
+  }
+
+  readonly #onReady = ({ status }: { status?: string }) => {
+    this.#status = status ?? 'I'
+    if (this.#inTransaction && this.#status === 'I') this.#ended = true
+    if (this.#inTransaction && this.#rollbackInReply) {
+      this.#unsure = true
+      this.#rolledBack = true
+    }
+    if (this.#status !== 'E') this.#abortError = undefined
+    this.#rollbackInReply = false
+    this.#unanswered--
+    if (this.#unanswered <= 0) this.#wake()
+  }
+
+  readonly #onErrorMessage = (error: ServerError) => {
+    this.#abortError ??= error
+    if (error.severity === 'FATAL' || error.severity === 'PANIC') this.#lossError ??= error
+  }
+
+  readonly #onLoss = (error: Error) => {
+    this.#lossError ??= error
+    this.#onEnd()
+  }
+
+  readonly #onEnd = () => {
+    this.#lost = true
+    this.#wake()
+  }
+
+  #wake(): void {
+    for (const resolve of this.#waiting.splice(0)) resolve()
+  }
+}
