@@ -13,5 +13,5 @@ export function library(overrides: UserConfig = {}): UserConfig {
     clean: true,
     logLevel: 'warn',
     ...overrides,
-  }) as UserConfig
+  })
 }

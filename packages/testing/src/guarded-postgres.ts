@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { open } from 'node:fs/promises'
+import { Socket } from 'node:net'
 import { guardProgram } from './postgres-programs.js'
 import type { ServerAccount } from './server-account.js'
 
@@ -73,5 +74,5 @@ export class GuardedPostgres {
 
 /** The stream to a child is a socket at run time, which the types of `stdin` do not say. */
 function unrefSocket(stream: object | null): void {
-  if (stream && 'unref' in stream && typeof stream.unref === 'function') stream.unref()
+  if (stream instanceof Socket) stream.unref()
 }
