@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process'
 import { constants } from 'node:os'
 
+const hasGroups = process.platform !== 'win32'
 const outputCharactersMax = 100_000
 
 /**
@@ -16,19 +17,26 @@ const outputCharactersMax = 100_000
  * @param {string} file
  * @param {readonly string[]} args
  * @param {{ cwd?: string, env?: NodeJS.ProcessEnv, capture?: boolean, shell?: boolean }} [options]
- *   `capture` keeps the output and gives the child no input; else the child has this process's own streams
+ *   `capture` keeps the output and puts the child, and what it starts, into a process group of their own, without the
+ *   terminal; else the child has this process's own streams
  * @returns {Promise<Finished>} rejects only if the program cannot be started
  */
 export function runChild(file, args, { capture = false, ...options } = {}) {
   return new Promise((resolve, reject) => {
-    const child = spawn(file, args, { ...options, stdio: capture ? ['ignore', 'pipe', 'pipe'] : 'inherit' })
+    const child = spawn(
+      file,
+      args,
+      capture
+        ? { ...options, detached: hasGroups, stdio: ['ignore', 'pipe', 'pipe'] }
+        : { ...options, stdio: 'inherit' },
+    )
     let output = ''
     for (const stream of [child.stdout, child.stderr]) {
       stream?.setEncoding('utf8').on('data', (text) => {
         output = (output + text).slice(-outputCharactersMax)
       })
     }
-    const stopPassingOn = passSignalsOn(child)
+    const stopPassingOn = passSignalsOn(child, capture && hasGroups)
     child.once('error', (error) => {
       stopPassingOn()
       reject(error)
@@ -42,13 +50,32 @@ export function runChild(file, args, { capture = false, ...options } = {}) {
 
 /**
  * @param {import('node:child_process').ChildProcess} child
+ * @param {boolean} group whether it leads a process group, all of which has to hear it: a shell keeps signals to itself
  * @returns {() => void} ends it
  */
-function passSignalsOn(child) {
+function passSignalsOn(child, group) {
   /** @param {NodeJS.Signals} signal */
-  const pass = (signal) => child.kill(signal)
-  // A terminal's Ctrl-C has reached the child already: it goes to the whole foreground. Twice might mean "now!" to it.
-  const interrupt = () => process.stdin.isTTY || child.kill('SIGINT')
+  const pass = (signal) => {
+    if (!group) child.kill(signal)
+    else if (child.pid !== undefined) killGroup(child.pid, signal)
+  }
+  /** @param {NodeJS.Signals} signal */
+  const interrupt = (signal) => {
+    // A terminal's Ctrl-C has reached a child in this group already. Twice might mean "now!" to it.
+    if (group || !process.stdin.isTTY) pass(signal)
+  }
   process.on('SIGINT', interrupt).on('SIGTERM', pass).on('SIGHUP', pass)
   return () => process.off('SIGINT', interrupt).off('SIGTERM', pass).off('SIGHUP', pass)
+}
+
+/**
+ * @param {number} leader
+ * @param {NodeJS.Signals} signal
+ */
+function killGroup(leader, signal) {
+  try {
+    process.kill(-leader, signal)
+  } catch {
+    // The whole group has ended meanwhile.
+  }
 }

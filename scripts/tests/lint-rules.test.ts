@@ -124,8 +124,7 @@ describe('lint: promises, types and sizes', () => {
   })
 
   test('a function has at most 70 lines', async () => {
-    const lines = (count: number) =>
-      `export function it() {\n${'  let a\n'.repeat(count - 2)}}\n`.replaceAll('let a', 'void 0')
+    const lines = (count: number) => `export function it() {\n${'  void 0\n'.repeat(count - 2)}}\n`
     expect(await broken(pure, lines(70))).toEqual([])
     expect(await broken(pure, lines(71))).toEqual(['max-lines-per-function'])
   })
