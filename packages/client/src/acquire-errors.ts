@@ -78,6 +78,7 @@ export function named(key: string): string {
   return JSON.stringify(key)
 }
 
+/** The cause as an inset of a sentence, without its full stop. */
 function because(cause: unknown): string {
-  return cause instanceof Error ? ` (${cause.message})` : ''
+  return cause instanceof Error ? ` (${cause.message.replace(/\.$/, '')})` : ''
 }

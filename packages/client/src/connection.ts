@@ -59,7 +59,7 @@ export class Connection implements SessionOutput {
     this.#listener = listener
     this.session = new Session(formatAddress(address), this, this.#clock.now())
     this.#deadline = this.#clock.setTimer(handshakeSecondsMax * 1000, () => {
-      this.session.end(connectionLost(this.session.address, `No handshake within ${handshakeSecondsMax} s with`))
+      this.session.end(connectionLost(`No handshake with ${this.session.address} within ${handshakeSecondsMax} s`))
     })
     this.#socket = environment.openSocket(address)
     this.#socket.on('data', (chunk: Buffer) => this.#read(chunk))
@@ -146,7 +146,8 @@ export class Connection implements SessionOutput {
   }
 
   #lost(cause?: Error): void {
-    const what = this.session.isOpen ? 'The connection was lost to' : 'No connection to'
-    this.session.end(connectionLost(this.session.address, what, cause))
+    const { address, isOpen } = this.session
+    const what = isOpen ? `The connection to ${address} was lost` : `There is no connection to ${address}`
+    this.session.end(connectionLost(what, cause))
   }
 }

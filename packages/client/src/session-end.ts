@@ -22,9 +22,10 @@ export interface SessionEnd {
   readonly error: TicketError
 }
 
-export function connectionLost(address: string, what: string, cause?: Error): SessionEnd {
+/** @param what - what happened, as a sentence without its end. */
+export function connectionLost(what: string, cause?: Error): SessionEnd {
   const detail = cause === undefined ? '' : `: ${causeText(cause)}`
-  return { kind: 'lost', error: sessionError('TICKET_NOT_CONNECTED', `${what} ${address}${detail}.`, cause) }
+  return { kind: 'lost', error: sessionError('TICKET_NOT_CONNECTED', `${what}${detail}.`, cause) }
 }
 
 export function refusedByServer(address: string, reason: string): SessionEnd {

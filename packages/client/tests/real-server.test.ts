@@ -55,6 +55,118 @@ describe('against the real server', () => {
     expect(tokens).toEqual([...tokens].sort((a, b) => (a < b ? -1 : 1)))
   })
 
+  test('C4, C5: tryAcquire tells timeout and busy as values', async () => {
+    const broker = connect((await serve({ waitersMax: 1, waitersPerKeyMax: 1 })).address)
+    const granted = await broker.tryAcquire('k', short)
+    expect(granted.status).toBe('granted')
+    const queued = broker.tryAcquire('k', { ...short, wait: '1s' })
+    const busy = await broker.tryAcquire('k', short)
+    expect([busy.status, errorOf(busy).code, errorOf(busy).outcome]).toEqual(['busy', 'TICKET_BUSY', 'not-executed'])
+    const immediate = await broker.tryAcquire('k', { ...short, wait: 0 })
+    expect([immediate.status, errorOf(immediate).code]).toEqual(['timeout', 'TICKET_TIMEOUT'])
+    const late = await queued
+    expect([late.status, errorOf(late).code, errorOf(late).outcome]).toEqual([
+      'timeout',
+      'TICKET_TIMEOUT',
+      'not-executed',
+    ])
+  })
+
+  test('C3, C15: tryAcquire tells indeterminate and not-connected as values, and the broker outlives its server', async () => {
+    const server = await serve()
+    const broker = connect(server.address, { connectSeconds: '400ms' })
+    await broker.acquire('k', short)
+    const waiting = broker.tryAcquire('k', short)
+    await broker.tryAcquire('k', { ...short, wait: 0 }) // answered behind the one that waits, so that was sent
+    await server.close()
+    const lost = await waiting
+    expect([lost.status, errorOf(lost).code, errorOf(lost).outcome]).toEqual([
+      'indeterminate',
+      'TICKET_INDETERMINATE',
+      'unknown',
+    ])
+    const unsent = await broker.tryAcquire('k', short)
+    expect([unsent.status, errorOf(unsent).code, errorOf(unsent).outcome]).toEqual([
+      'not-connected',
+      'TICKET_NOT_CONNECTED',
+      'not-executed',
+    ])
+    await serve({ listen: server.address })
+    await broker.waitReady(5)
+    expect((await broker.tryAcquire('k', short)).status).toBe('granted')
+  })
+
+  test('C10: tryAcquire tells cancelled as a value, and the waiter leaves the queue', async () => {
+    const broker = connect((await serve({ waitersMax: 1, waitersPerKeyMax: 1 })).address)
+    const holder = await broker.acquire('k', short)
+    const controller = new AbortController()
+    const { signal } = controller
+    const waiting = broker.tryAcquire('k', { ...short, signal })
+    await broker.acquire('probe', { ...short, signal }) // on the same session, so the one before it is queued
+    expect((await broker.tryAcquire('k', short)).status).toBe('busy')
+    controller.abort()
+    const cancelled = await waiting
+    expect([cancelled.status, errorOf(cancelled).code, errorOf(cancelled).outcome]).toEqual([
+      'cancelled',
+      'TICKET_CANCELLED',
+      'unknown',
+    ])
+    const next = async (): Promise<AcquireResult> => {
+      const result = await broker.tryAcquire('k', short)
+      return result.status === 'busy' ? next() : result
+    }
+    const queued = next()
+    await holder.release()
+    expect((await queued).status).toBe('granted')
+  })
+
+  test('C9: tryAcquire tells lease-too-short as a value, and the key is free again', async () => {
+    const broker = connect((await serve()).address)
+    const tooShort = await broker.tryAcquire('k', { wait: 1, lease: 2, minWork: 2 })
+    expect([tooShort.status, errorOf(tooShort).code, errorOf(tooShort).outcome]).toEqual([
+      'lease-too-short',
+      'TICKET_LEASE_TOO_SHORT',
+      'not-executed',
+    ])
+    const next = await broker.acquire('k', { wait: 1, lease: 2, minWork: 0 })
+    expect(await next.release()).toBe('released')
+  })
+
+  test('C9: a lease of 1 s won after a wait of 3 s has more than 0.5 s left', async () => {
+    const broker = connect((await serve()).address)
+    await broker.acquire('k', { wait: 0, lease: 3, minWork: 0 }) // never released: its lease ends
+    const ticket = await broker.acquire('k', { wait: 10, lease: 1, minWork: 0 })
+    expect(ticket.remaining()).toBeGreaterThan(0.5)
+    const { signal } = ticket
+    await new Promise((resolve) => signal.addEventListener('abort', resolve))
+    expect(ticket.remaining()).toBe(0)
+  })
+
+  test('C10: 200 acquires at once, each with a signal of its own, every fifth aborted: one outcome each', async () => {
+    const broker = connect((await serve()).address)
+    let holders = 0
+    const outcomes = await Promise.all(
+      Array.from({ length: 200 }, async (_, i) => {
+        const controller = new AbortController()
+        const acquire = broker.tryAcquire(`k${i % 10}`, { wait: 60, lease: 30, minWork: 1, signal: controller.signal })
+        if (i % 5 === 0) setImmediate(() => controller.abort())
+        const result = await acquire
+        if (result.status !== 'granted') return result.status
+        holders++
+        expect(await result.ticket.release()).toBe('released')
+        return 'granted'
+      }),
+    )
+    const count = (status: string) => outcomes.filter((outcome) => outcome === status).length
+    expect(count('granted')).toBe(holders)
+    expect(count('granted')).toBeGreaterThanOrEqual(160)
+    expect(count('granted') + count('cancelled')).toBe(200)
+    // Nothing is left behind: every key can be had at once, or within the lease of a grant that was cancelled unread.
+    for (let i = 0; i < 10; i++) {
+      await (await broker.acquire(`k${i}`, { wait: 40, lease: 1, minWork: 0 })).release()
+    }
+  })
+
   test('C14: the token must be one of the server’s', async () => {
     const { address } = await serve({ clientTokens: ['old secret', 'new secret'] })
     await connect(address, { token: 'new secret' }).waitReady(5)
