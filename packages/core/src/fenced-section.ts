@@ -78,7 +78,9 @@ async function runAttempt<Handle, R>(
           requireLease(tickets, settings.minWorkSeconds) // F3: again, now that a connection is there
           phase = 'claiming'
           const claim = claimHighWater(tx, host.dialect, tables, tickets, Math.max(1, remainingMilliseconds(tickets))) // F1
-          const receipt = await interruption.or(claim)
+          // A claim on its way is answered, also past the lease: its refusal tells more, and the database bounds it (F4).
+          const receipt = await interruption.orCancelled(claim)
+          requireLease(tickets, 0)
           phase = 'working'
           const result = await runWork(context, tx, tickets, work, interruption.or)
           phase = 'ending'
@@ -146,9 +148,11 @@ function failedAttempt<Handle>(
       return failed(error)
     case 'claiming':
       // The work has not started, so the claim is tried again while enough lease is left; F3 is checked anew (F5).
-      return meaning === 'serialisation'
-        ? failed(error, 'claim')
-        : failed(explainClaimError(host.dialect, tables, facts, error))
+      if (meaning === 'serialisation') return failed(error, 'claim')
+      if (meaning === 'unknown' && !(error instanceof FenceError) && leaseIsOver(tickets)) {
+        return failed(leaseExpired(tx?.firstError() ?? error))
+      }
+      return failed(explainClaimError(host.dialect, tables, facts, error))
     case 'working':
     case 'ending':
       if (meaning === 'serialisation') return failed(error, 'work')

@@ -16,6 +16,8 @@ export interface Interruption {
   readonly signal: AbortSignal
   /** The promise's own outcome, or a rejection with {@link Interrupted} if that comes first. */
   or<T>(promise: Promise<T>): Promise<T>
+  /** The same for what only the caller's signal interrupts, not the end of the lease. */
+  orCancelled<T>(promise: Promise<T>): Promise<T>
   /** From here on nothing is interrupted any more. */
   stop(): void
 }
@@ -23,8 +25,13 @@ export interface Interruption {
 /** Watches the end of the lease and the caller's signal over the steps of one attempt. */
 export function watchInterruption(lease: AbortSignal, caller: AbortSignal | undefined): Interruption {
   const controller = new AbortController()
+  const cancelled = new AbortController()
   const onLease = () => controller.abort(new Interrupted(true, lease.reason))
-  const onCaller = () => controller.abort(new Interrupted(false, caller?.reason))
+  const onCaller = () => {
+    const interrupted = new Interrupted(false, caller?.reason)
+    controller.abort(interrupted)
+    cancelled.abort(interrupted)
+  }
   const stop = () => {
     lease.removeEventListener('abort', onLease)
     caller?.removeEventListener('abort', onCaller)
@@ -35,7 +42,12 @@ export function watchInterruption(lease: AbortSignal, caller: AbortSignal | unde
   if (lease.aborted) onLease()
   else if (caller?.aborted) onCaller()
 
-  return { signal: controller.signal, or: (promise) => orAborted(promise, controller.signal), stop }
+  return {
+    signal: controller.signal,
+    or: (promise) => orAborted(promise, controller.signal),
+    orCancelled: (promise) => orAborted(promise, cancelled.signal),
+    stop,
+  }
 }
 
 function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {

@@ -50,7 +50,8 @@ export interface HostTransaction<Handle> {
   readonly handle: Handle
   /**
    * Runs a statement for the fence itself; the first one is the transaction's first statement. It does not go through
-   * the handle and is not subject to its end.
+   * the handle and is not subject to its end. Where the transaction is bounded (F4), it rejects within some seconds
+   * after that bound even if no answer comes; once COMMIT or ROLLBACK is queued, it is refused.
    */
   query(statement: SqlStatement): Promise<readonly SqlRow[]>
   /** The handle is dead from this call on (F14). Resolves once no statement that was sent through it is still running. */

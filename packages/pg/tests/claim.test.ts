@@ -195,7 +195,7 @@ describe.each(databaseTargets())('the claim on $name', (target) => {
     ['2^63−1', 2n ** 63n - 2n, 2n ** 63n - 1n],
   ])('F11, fault 25: tells neighbouring tokens apart at %s', async (_, lower, higher) => {
     // A user's own type parser makes numbers of bigints; the fence must not be touched by it.
-    const numbers = bed.pool({ types: { getTypeParser: () => Number } as never })
+    const numbers = bed.pool({ types: { getTypeParser: () => Number } })
     for (const pool of [undefined, numbers]) {
       const key = `neighbours-${lower}-${pool === undefined}`
       const broker = new ScriptedBroker()
