@@ -46,17 +46,17 @@ export class FenceReporter {
     return () => this.#emitter.off(name, listener)
   }
 
-  /** Never throws: a listener's or logger's fault must not change how a section ends. */
+  /** Never throws: a listener's or logger's fault must not change how a section ends, nor must one that is async. */
   report<Name extends FenceEventName>(name: Name, event: FenceEvents[Name]): void {
-    this.#attempt(() => this.#logger?.warn({ event: name, ...event }, messages[name]))
-    for (const listener of this.#emitter.listeners(name)) this.#attempt(() => listener(event))
+    call(() => this.#logger?.warn({ event: name, ...event }, messages[name]))
+    const listeners = this.#emitter.listeners(name) as ((event: FenceEvents[Name]) => unknown)[]
+    for (const listener of listeners) call(() => listener(event))
   }
+}
 
-  #attempt(call: () => unknown): void {
-    try {
-      call()
-    } catch (error) {
-      process.emitWarning(`A listener or logger of a fence threw: ${String(error)}`, 'TicketingWarning')
-    }
-  }
+function call(listener: () => unknown): void {
+  // The call itself is made at once; only its failure, thrown or rejected, is heard later.
+  new Promise((resolve) => resolve(listener())).catch((error: unknown) => {
+    process.emitWarning(`A listener or logger of a fence failed: ${String(error)}`, 'TicketingWarning')
+  })
 }

@@ -37,6 +37,7 @@ export async function runFencedSection<Handle, R>(
   refuseNested({ fence, pool: host.pool, table: tables.name }, settings.keys) // F9
   const tickets = await acquireTickets(broker, settings, clock, reporter) // F3: before a connection is taken
   try {
+    requireLease(tickets, settings.minWorkSeconds) // F8: the wait for the last key may have cost too much of the first
     for (let attempt = 1, reruns = 0; ; attempt++) {
       const end = await runAttempt(context, settings, tickets, work)
       if (end.committed) return end.result

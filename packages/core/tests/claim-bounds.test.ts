@@ -45,10 +45,10 @@ describe('F4', () => {
         const bounds = await boundsOf(left, keys)
         if (bounds === undefined) throw new Error('No claim was made.')
         const { transactionMilliseconds, claimMilliseconds } = bounds
-        const share = (left - Math.min(500, left / 10)) / keys
-        expect(transactionMilliseconds).toBe(left)
-        expect(Number.isInteger(claimMilliseconds)).toBe(true)
-        expect(claimMilliseconds).toBe(Math.max(1, Math.floor(share)))
+        // Seconds are fractions, so a millisecond may be lost, to the safe side.
+        expect([left - 1, left]).toContain(transactionMilliseconds)
+        const margin = Math.min(500, transactionMilliseconds / 10)
+        expect(claimMilliseconds).toBe(Math.max(1, Math.floor((transactionMilliseconds - margin) / keys)))
       },
     )
     await fc.assert(property, runs(200))
@@ -60,7 +60,7 @@ describe('F4', () => {
   })
 
   test('F4: the host reads what remains of the lease at any time, for bounds that it sends again', async () => {
-    const { fence, host, time } = sectionWorld(kind as (typeof hostKinds)[number])
+    const { fence, host, time } = sectionWorld(kind)
     const remaining: (number | undefined)[] = []
     await fence.run('a', () => {
       remaining.push(host.transactions[0]?.remainingMilliseconds?.())

@@ -5,35 +5,35 @@ import type { RecordedHandle } from './support/recording-host.js'
 import { hostKinds } from './support/recording-host.js'
 import { sectionWorld } from './support/section-world.js'
 
-const fails = (error: unknown) => () => Promise.reject(error as Error)
+const fails = (error: unknown) => () => Promise.reject(error)
 const error = (sqlState: string) => new DatabaseError(sqlState)
 const fatal = (sqlState: string) => new DatabaseError(sqlState, true)
 
 describe.each(hostKinds)('$shape, $evidence', (kind) => {
   describe('COMMIT', () => {
     test.each([
-      ['no answer', new Error('Connection terminated'), 'FENCE_COMMIT_UNKNOWN', 'unknown'],
-      ['08000', error('08000'), 'FENCE_COMMIT_UNKNOWN', 'unknown'],
-      ['08006', error('08006'), 'FENCE_COMMIT_UNKNOWN', 'unknown'],
-      ['57P01', fatal('57P01'), 'FENCE_COMMIT_UNKNOWN', 'unknown'],
-      ['57P02', fatal('57P02'), 'FENCE_COMMIT_UNKNOWN', 'unknown'],
-      ['57P03', error('57P03'), 'FENCE_COMMIT_UNKNOWN', 'unknown'],
-      ['40003', error('40003'), 'FENCE_COMMIT_UNKNOWN', 'unknown'],
-      ['FATAL XX000', fatal('XX000'), 'FENCE_COMMIT_UNKNOWN', 'unknown'],
-      ['FATAL 53200', fatal('53200'), 'FENCE_COMMIT_UNKNOWN', 'unknown'],
-      ['FATAL 25P03', fatal('25P03'), 'FENCE_LEASE_EXPIRED', 'not-executed'],
-      ['FATAL 25P04', fatal('25P04'), 'FENCE_LEASE_EXPIRED', 'not-executed'],
-      ['25P02', error('25P02'), 'FENCE_TX_ABORTED', 'not-executed'],
-      ['23503 of a deferred constraint', error('23503'), 'FENCE_COMMIT_FAILED', 'not-executed'],
-      ['23505', error('23505'), 'FENCE_COMMIT_FAILED', 'not-executed'],
-      ['40001', error('40001'), 'FENCE_COMMIT_FAILED', 'not-executed'],
-      ['40P01', error('40P01'), 'FENCE_COMMIT_FAILED', 'not-executed'],
-      ['57014', error('57014'), 'FENCE_COMMIT_FAILED', 'not-executed'],
-      ['55P03', error('55P03'), 'FENCE_COMMIT_FAILED', 'not-executed'],
-      ['42P01', error('42P01'), 'FENCE_COMMIT_FAILED', 'not-executed'],
-      ['XX000', error('XX000'), 'FENCE_COMMIT_FAILED', 'not-executed'],
-      ['P0001', error('P0001'), 'FENCE_COMMIT_FAILED', 'not-executed'],
-    ])('F6: %s is %3$s, outcome %4$s', async (_answer, answer, code, outcome) => {
+      ['no answer', 'FENCE_COMMIT_UNKNOWN', 'unknown', new Error('Connection terminated')],
+      ['08000', 'FENCE_COMMIT_UNKNOWN', 'unknown', error('08000')],
+      ['08006', 'FENCE_COMMIT_UNKNOWN', 'unknown', error('08006')],
+      ['57P01', 'FENCE_COMMIT_UNKNOWN', 'unknown', fatal('57P01')],
+      ['57P02', 'FENCE_COMMIT_UNKNOWN', 'unknown', fatal('57P02')],
+      ['57P03', 'FENCE_COMMIT_UNKNOWN', 'unknown', error('57P03')],
+      ['40003', 'FENCE_COMMIT_UNKNOWN', 'unknown', error('40003')],
+      ['FATAL XX000', 'FENCE_COMMIT_UNKNOWN', 'unknown', fatal('XX000')],
+      ['FATAL 53200', 'FENCE_COMMIT_UNKNOWN', 'unknown', fatal('53200')],
+      ['FATAL 25P03', 'FENCE_LEASE_EXPIRED', 'not-executed', fatal('25P03')],
+      ['FATAL 25P04', 'FENCE_LEASE_EXPIRED', 'not-executed', fatal('25P04')],
+      ['25P02', 'FENCE_TX_ABORTED', 'not-executed', error('25P02')],
+      ['23503 of a deferred constraint', 'FENCE_COMMIT_FAILED', 'not-executed', error('23503')],
+      ['23505', 'FENCE_COMMIT_FAILED', 'not-executed', error('23505')],
+      ['40001', 'FENCE_COMMIT_FAILED', 'not-executed', error('40001')],
+      ['40P01', 'FENCE_COMMIT_FAILED', 'not-executed', error('40P01')],
+      ['57014', 'FENCE_COMMIT_FAILED', 'not-executed', error('57014')],
+      ['55P03', 'FENCE_COMMIT_FAILED', 'not-executed', error('55P03')],
+      ['42P01', 'FENCE_COMMIT_FAILED', 'not-executed', error('42P01')],
+      ['XX000', 'FENCE_COMMIT_FAILED', 'not-executed', error('XX000')],
+      ['P0001', 'FENCE_COMMIT_FAILED', 'not-executed', error('P0001')],
+    ])('F6: %s is %s, outcome %s', async (_answer, code, outcome, answer) => {
       const { fence, database, journal, events } = sectionWorld(kind)
       database.at('COMMIT', fails(answer))
       const failure = await rejection(fence.run('a', (tx) => tx.query('UPDATE one')))
@@ -82,14 +82,15 @@ describe.each(hostKinds)('$shape, $evidence', (kind) => {
   )
 
   test.each([
-    ['COMMIT'],
-    ['ROLLBACK'],
-    ['COMMIT', 'BEGIN'],
-    ['ROLLBACK', 'BEGIN'],
-    ['COMMIT AND CHAIN'],
-    ['ROLLBACK AND CHAIN'],
-    ['ROLLBACK AND CHAIN', 'SAVEPOINT s', 'ROLLBACK TO s'],
-  ])('F12: work that ends its transaction by %s %s %s is FENCE_TX_ENDED, outcome unknown', async (...statements) => {
+    'COMMIT',
+    'ROLLBACK',
+    'COMMIT; BEGIN',
+    'ROLLBACK; BEGIN',
+    'COMMIT AND CHAIN',
+    'ROLLBACK AND CHAIN',
+    'ROLLBACK AND CHAIN; SAVEPOINT s; ROLLBACK TO s',
+  ])('F12: work that ends its transaction by %s is FENCE_TX_ENDED, outcome unknown', async (script) => {
+    const statements = script.split('; ')
     const { fence, database, sent } = sectionWorld(kind)
     const failure = await rejection(
       fence.run('a', async (tx) => {
@@ -100,7 +101,7 @@ describe.each(hostKinds)('$shape, $evidence', (kind) => {
     )
     expect(failure).toMatchObject({ code: 'FENCE_TX_ENDED', outcome: 'unknown' })
     // What the stray COMMIT wrote stands; what came after it is autocommitted only where no transaction was open.
-    expect(database.committed.includes('UPDATE before')).toBe(statements[0]?.startsWith('COMMIT'))
+    expect(database.committed.includes('UPDATE before')).toBe(script.startsWith('COMMIT'))
     expect(sent().slice(-2)).toEqual(['ROLLBACK', 'give back'])
   })
 

@@ -4,7 +4,7 @@ import { rejection } from './support/gate.js'
 import { hostKinds } from './support/recording-host.js'
 import { identityCheck, sectionWorld } from './support/section-world.js'
 
-const fails = (error: unknown) => () => Promise.reject(error as Error)
+const fails = (error: unknown) => () => Promise.reject(error)
 
 describe.each(hostKinds)('$shape, $evidence', (kind) => {
   test.each(['40001', '40P01'])(
