@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import type { Broker } from '@ticketing/client'
 import { createDatabase, type DatabaseTarget, type TestDatabase } from '@ticketing/testing'
 import pg from 'pg'
@@ -19,6 +20,7 @@ export class TestBed implements AsyncDisposable {
   readonly admin: pg.Pool
   readonly #database: TestDatabase
   readonly #pools: pg.Pool[] = []
+  readonly #roles: string[] = []
 
   private constructor(database: TestDatabase) {
     this.#database = database
@@ -56,6 +58,19 @@ export class TestBed implements AsyncDisposable {
     await this.admin.query(`ALTER DATABASE ${this.#database.name} SET ${setting} = '${value}'`)
   }
 
+  /** A role that may do with the tables what a section needs, and nothing else. */
+  async role(): Promise<{ name: string; url: string }> {
+    const name = `ticketing_test_${randomBytes(8).toString('hex')}`
+    const password = randomBytes(8).toString('hex')
+    await this.admin.query(`CREATE ROLE ${name} LOGIN PASSWORD '${password}'`)
+    this.#roles.push(name)
+    await this.admin.query(`GRANT SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA public TO ${name}`)
+    const url = new URL(this.url)
+    url.username = name
+    url.password = password
+    return { name, url: url.href }
+  }
+
   async balance(id: string): Promise<string | undefined> {
     const { rows } = await this.admin.query<{ balance: string }>('SELECT balance FROM account WHERE id = $1', [id])
     return rows[0]?.balance
@@ -72,6 +87,8 @@ export class TestBed implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    // What a role was granted in this database must go before the role can.
+    for (const name of this.#roles) await this.admin.query(`DROP OWNED BY ${name}; DROP ROLE ${name}`)
     await Promise.all(this.#pools.map((pool) => pool.end()))
     await this.#database[Symbol.asyncDispose]()
   }
