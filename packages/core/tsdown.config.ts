@@ -1,3 +1,3 @@
 import { library } from '../../tsdown.library.ts'
 
-export default library()
+export default library({ entry: { index: 'src/index.ts', 'pg-driver': 'src/drivers/index.ts' } })

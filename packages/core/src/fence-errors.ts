@@ -101,3 +101,11 @@ export function invalidArgument(field: string, fault: string): FenceError {
     `${field}: ${fault}. Nothing was sent to the lock service or the database.`,
   )
 }
+
+/** A value as a message shows it; never more of it than a line holds. */
+export function shown(value: unknown): string {
+  if (typeof value === 'string') return JSON.stringify(value.length > 100 ? `${value.slice(0, 100)}…` : value)
+  if (value === null || typeof value === 'number' || typeof value === 'boolean') return String(value)
+  if (typeof value === 'bigint') return `${value}n`
+  return Array.isArray(value) ? 'an array' : typeof value === 'object' ? 'an object' : typeof value
+}

@@ -1,4 +1,4 @@
-import { invalidArgument } from './fence-errors.js'
+import { invalidArgument, shown } from './fence-errors.js'
 import { type FenceEventName, type FenceEvents, FenceReporter } from './fence-events.js'
 import { type FenceContext, runFencedSection, type SectionWork } from './fenced-section.js'
 import { migrate } from './migrations.js'
@@ -73,8 +73,9 @@ export function createFence<Handle, const Defaults extends SectionDefaults = {}>
 
   async function run<R>(keys: unknown, second: unknown, third?: unknown): Promise<Awaited<R>> {
     const [given, work] = typeof second === 'function' ? [{}, second] : [second, third]
-    if (typeof work !== 'function') throw invalidArgument('work', 'must be a function, the last argument of run')
-    const settings = checkSection(keys, (given ?? {}) as object, defaults)
+    if (typeof work !== 'function')
+      throw invalidArgument('work', `must be a function, the last argument of run, not ${shown(work)}`)
+    const settings = checkSection(keys, given === undefined ? {} : given, defaults)
     return await runFencedSection(context, settings, work as SectionWork<Handle, R>)
   }
 

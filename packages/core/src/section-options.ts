@@ -1,6 +1,6 @@
 import { type Broker, type Duration, normaliseTimes, TicketError } from '@ticketing/client'
 import { compareKeys, keyFault } from '@ticketing/protocol'
-import { invalidArgument } from './fence-errors.js'
+import { FenceError, invalidArgument, shown } from './fence-errors.js'
 import type { FenceLogger } from './fence-events.js'
 import type { IsolationLevel } from './transaction-host.js'
 
@@ -61,7 +61,7 @@ const optionNames = [...defaultNames, 'signal']
  *
  * @throws {FenceError} `FENCE_INVALID_ARGUMENT`, naming the field, the value and the range.
  */
-export function checkSection(keys: unknown, options: object, defaults: SectionDefaults): SectionSettings {
+export function checkSection(keys: unknown, options: unknown, defaults: SectionDefaults): SectionSettings {
   refuseUnknown('options', options, optionNames)
   const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
   const merged: Partial<SectionOptions> = { ...defaults, ...given }
@@ -80,19 +80,19 @@ export function checkSection(keys: unknown, options: object, defaults: SectionDe
  * @throws {FenceError} `FENCE_INVALID_ARGUMENT`.
  */
 export function checkFenceOptions(options: FenceOptions, more: readonly string[]): SectionDefaults {
-  if (typeof options !== 'object' || options === null)
-    throw invalidArgument('options', 'must be an object with a broker')
   refuseUnknown('options', options, ['broker', 'table', 'defaults', 'logger', ...more])
   if (typeof (options.broker as Partial<Broker> | undefined)?.acquire !== 'function') {
     throw invalidArgument('broker', 'must be a TicketBroker, or an object with its acquire method')
   }
-  if (options.table !== undefined && typeof options.table !== 'string')
-    throw invalidArgument('table', 'must be a string')
+  if (options.table !== undefined && typeof options.table !== 'string') {
+    throw invalidArgument('table', `must be a string, "table" or "schema.table", not ${shown(options.table)}`)
+  }
   if (options.logger !== undefined && typeof options.logger?.warn !== 'function') {
     throw invalidArgument('logger', 'must have a warn method, as pino and console have')
   }
-  const defaults = { ...options.defaults }
-  refuseUnknown('defaults', defaults, defaultNames)
+  const given = options.defaults === undefined ? {} : options.defaults
+  refuseUnknown('defaults', given, defaultNames)
+  const defaults: SectionDefaults = { ...given }
   // A full set of times is made of the given ones and of valid stand-ins, so that a bad default shows now, not at a call.
   const lease = defaults.lease ?? 250
   checkTimes({ wait: defaults.wait ?? 0, lease, minWork: defaults.minWork ?? 0 })
@@ -109,7 +109,7 @@ function checkKeys(keys: unknown): readonly string[] {
   }
   for (const key of list) {
     const fault = keyFault(key)
-    if (fault !== undefined) throw invalidArgument(`key ${JSON.stringify(key) ?? String(key)}`, `the key ${fault}`)
+    if (fault !== undefined) throw invalidArgument(`key ${shown(key)}`, `the key ${fault}`)
   }
   return [...new Set(list as readonly string[])].sort(compareKeys)
 }
@@ -119,31 +119,33 @@ function checkTimes(options: Partial<SectionOptions>) {
     return normaliseTimes(options as SectionOptions)
   } catch (error) {
     if (!(error instanceof TicketError)) throw error
-    throw invalidArgument('times of the section', error.message)
+    throw new FenceError('FENCE_INVALID_ARGUMENT', 'not-executed', error.message, { cause: error })
   }
 }
 
 function checkIsolation(isolation: unknown): IsolationLevel | undefined {
   if (isolation === undefined || isolationLevels.includes(isolation as string)) return isolation as IsolationLevel
-  throw invalidArgument('isolation', `must be one of ${isolationLevels.join(', ')}, not ${JSON.stringify(isolation)}`)
+  throw invalidArgument('isolation', `must be one of ${isolationLevels.join(', ')}, not ${shown(isolation)}`)
 }
 
 function checkRetries(retries: unknown): number {
   if (retries === undefined) return 0
   if (Number.isInteger(retries) && (retries as number) >= 0 && (retries as number) <= retriesMax)
     return retries as number
-  throw invalidArgument('retries', `must be a whole number from 0 to ${retriesMax}, not ${String(retries)}`)
+  throw invalidArgument('retries', `must be a whole number from 0 to ${retriesMax}, not ${shown(retries)}`)
 }
 
 function checkSignal(signal: unknown): AbortSignal | undefined {
   if (signal === undefined || signal instanceof AbortSignal) return signal
-  throw invalidArgument('signal', 'must be an AbortSignal')
+  throw invalidArgument('signal', `must be an AbortSignal, not ${shown(signal)}`)
 }
 
-function refuseUnknown(what: string, options: object, known: readonly string[]): void {
-  if (typeof options !== 'object' || options === null) throw invalidArgument(what, 'must be an object')
+function refuseUnknown(what: string, options: unknown, known: readonly string[]): asserts options is object {
+  if (typeof options !== 'object' || options === null || Array.isArray(options)) {
+    throw invalidArgument(what, `must be an object with ${known.join(', ')}, not ${shown(options)}`)
+  }
   const unknown = Object.keys(options).filter((name) => !known.includes(name))
   if (unknown.length > 0) {
-    throw invalidArgument(what, `unknown option ${unknown.join(', ')}; known are ${known.join(', ')}`)
+    throw invalidArgument(what, `unknown option ${unknown.map(shown).join(', ')}; known are ${known.join(', ')}`)
   }
 }

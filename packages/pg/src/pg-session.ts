@@ -8,12 +8,14 @@ import {
   type TransactionState,
   transactionAborted,
 } from '@ticketing/core'
+import { PgWatch } from '@ticketing/core/pg-driver'
 import { type PgClient, type PgQueryConfig, type PgResult, type PgWire, queryClassOf } from './pg-driver.js'
 import { exchange, type FenceStatement, forgetPrepared, named } from './pg-exchange.js'
 import type { PgHostSettings } from './pg-host.js'
-import { type PgTransaction, readQuery, refusal } from './pg-transaction.js'
-import { PgWatch } from './pg-watch.js'
+import { handleEnded, type PgTransaction, readQuery, refusal } from './pg-transaction.js'
 
+/** How long the claim may go without an answer once the lease, and with it the database's own bound, is over. */
+const claimMillisecondsMax = 1_000
 /** How long COMMIT may go without an answer before its outcome is called unknown. */
 const commitMillisecondsMax = 30_000
 /** How long ROLLBACK may take, the statement before it included, before the connection is destroyed instead. */
@@ -28,6 +30,7 @@ export class PgSession implements HostTransaction<PgTransaction> {
   readonly #watch: PgWatch
   #begun = false
   #handleEnded = false
+  #finishing = false
   #resendBounds = false
   #turn: Promise<unknown> = Promise.resolve()
 
@@ -43,7 +46,10 @@ export class PgSession implements HostTransaction<PgTransaction> {
   }
 
   query(statement: SqlStatement): Promise<readonly SqlRow[]> {
-    return this.#inTurn(async () => {
+    const left = this.#options.remainingMilliseconds?.()
+    const rows = this.#inTurn(async () => {
+      // Behind COMMIT or ROLLBACK it would run on a connection that may be another's by then.
+      if (this.#finishing) throw handleEnded()
       if (this.#begun) return await this.#exchange([statement])
       this.#begun = true
       const rows = await this.#begin(this.#prepared(statement))
@@ -51,6 +57,7 @@ export class PgSession implements HostTransaction<PgTransaction> {
       this.#resendBounds = this.#options.remainingMilliseconds !== undefined && postgres.boundsMustBeResent(rows)
       return rows
     })
+    return left === undefined ? rows : answeredWithin(left + claimMillisecondsMax, 'A statement of the fence', rows)
   }
 
   async end(): Promise<void> {
@@ -59,10 +66,7 @@ export class PgSession implements HostTransaction<PgTransaction> {
   }
 
   state(): TransactionState {
-    if (this.#watch.lost) return 'lost'
-    if (this.#watch.ended) return 'ended'
-    if (this.#watch.aborted) return 'aborted'
-    return this.#watch.unsure ? 'unsure' : 'open'
+    return this.#watch.state()
   }
 
   firstError(): unknown {
@@ -86,7 +90,9 @@ export class PgSession implements HostTransaction<PgTransaction> {
   /** Rolls back and returns the connection. Never throws: the section's own error is what its caller must see. */
   async rollback(): Promise<void> {
     try {
-      if (this.#begun) await this.#finish('ROLLBACK', rollbackMillisecondsMax)
+      if (!this.#begun) return this.#giveBack()
+      await this.#finish('ROLLBACK', rollbackMillisecondsMax)
+      if (!this.#watch.begun) throw new Error('The server did not confirm BEGIN.')
       this.#giveBack()
     } catch (error) {
       this.#giveBack(error)
@@ -196,17 +202,13 @@ export class PgSession implements HostTransaction<PgTransaction> {
 
   async #finish(text: 'COMMIT' | 'ROLLBACK', milliseconds: number): Promise<PgResult> {
     this.#handleEnded = true
+    this.#finishing = true
     this.#watch.transactionEnds()
-    let timer: NodeJS.Timeout | undefined
-    const late = new Promise<never>((_, reject) => {
-      const seconds = milliseconds / 1000
-      timer = setTimeout(() => reject(new Error(`${text} was not answered within ${seconds} s.`)), milliseconds)
-    })
-    try {
-      return await Promise.race([this.#inTurn(() => this.#send({ text })), late])
-    } finally {
-      clearTimeout(timer)
-    }
+    return await answeredWithin(
+      milliseconds,
+      text,
+      this.#inTurn(() => this.#send({ text })),
+    )
   }
 
   /** Runs a step behind all earlier ones. The next waits until the server has answered this one to its end. */
@@ -215,6 +217,20 @@ export class PgSession implements HostTransaction<PgTransaction> {
     const answered = () => this.#watch.answered()
     this.#turn = result.then(answered, answered)
     return result
+  }
+}
+
+/** @throws {Error} where the answer does not come in time; it is then no longer waited for. */
+async function answeredWithin<T>(milliseconds: number, what: string, answer: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    const seconds = milliseconds / 1000
+    timer = setTimeout(() => reject(new Error(`${what} was not answered within ${seconds} s.`)), milliseconds)
+  })
+  try {
+    return await Promise.race([answer, late])
+  } finally {
+    clearTimeout(timer)
   }
 }
 

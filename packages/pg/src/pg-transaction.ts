@@ -44,16 +44,19 @@ export function readQuery(config: unknown, values: unknown, rest: readonly unkno
 
 /** The refusal that a statement meets at its turn, if any. */
 export function refusal(state: SectionState): FenceError | undefined {
-  if (state.handleEnded) {
-    return new FenceError(
-      'FENCE_HANDLE_ENDED',
-      'not-executed',
-      'A statement was sent through the transaction of a section that has ended. It was not executed. Await all work ' +
-        'inside the section; what does not belong to it needs a connection of its own.',
-    )
-  }
+  if (state.handleEnded) return handleEnded()
   if (state.transactionEnded) return transactionEnded()
   return state.leaseOver ? leaseExpired(undefined) : undefined
+}
+
+/** A statement came after the end of its section (F14). */
+export function handleEnded(): FenceError {
+  return new FenceError(
+    'FENCE_HANDLE_ENDED',
+    'not-executed',
+    'A statement was sent through the transaction of a section that has ended. It was not executed. Await all work ' +
+      'inside the section; what does not belong to it needs a connection of its own.',
+  )
 }
 
 function isCopy(text: string): boolean {

@@ -68,7 +68,7 @@ export interface Dialect {
    */
   claim(tables: FenceTables, claims: readonly KeyClaim[], attempt: Uint8Array, bounds: ClaimBounds): SqlStatement
   readClaim(rows: readonly SqlRow[]): ClaimReceipt
-  /** Reads what stands against the claims, after a refusal, in the same transaction. */
+  /** Reads what stands against the claims, as it was before them, after a refusal, in the same transaction. */
   storedTokens(tables: FenceTables, keys: readonly string[]): SqlStatement
   readStoredTokens(keys: readonly string[], rows: readonly SqlRow[]): StoredTokens
   /** Reads the identity of the current transaction without giving it one (F12). */

@@ -171,9 +171,12 @@ export const postgres: PostgresDialect = {
   },
 
   storedTokens(tables, keys) {
+    // A row that this very claim has moved stood lower before: it is not what refused.
+    const before =
+      'CASE WHEN fence.xmin = pg_current_xact_id_if_assigned()::xid THEN fence.previous_token ELSE fence.token END'
     return {
       text:
-        'SELECT wanted.n::text AS n, fence.token::text AS token, floor.floor::text AS floor, ' +
+        `SELECT wanted.n::text AS n, (${before})::text AS token, floor.floor::text AS floor, ` +
         'floor.schema_version::text AS schema_version ' +
         'FROM unnest($1::text[]) WITH ORDINALITY AS wanted(k, n) ' +
         `LEFT JOIN ${tables.fence} AS fence ON fence.lock_key = decode(wanted.k, 'hex') ` +

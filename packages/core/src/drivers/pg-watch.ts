@@ -1,4 +1,5 @@
-import type { PgClient } from './pg-driver.js'
+import type { TransactionState } from '../transaction-host.js'
+import type { NativePgClient, NativePgWire } from './pg-client.js'
 
 /** Tags after which the section's transaction is not, or no longer, the one that claimed (F12). */
 const endingTags = new Set(['BEGIN', 'START TRANSACTION', 'COMMIT', 'PREPARE TRANSACTION'])
@@ -12,12 +13,15 @@ interface ServerError extends Error {
  * first error that ended the connection. Without an `error` listener a killed backend would end the process.
  */
 export class PgWatch {
-  readonly #client: PgClient
+  readonly #client: NativePgClient
+  readonly #wire: NativePgWire
   #status = 'I'
   #lost = false
+  #begun = false
   #inTransaction = false
   #ended = false
   #rollbackInReply = false
+  /** A ROLLBACK left the transaction open: a savepoint's, or AND CHAIN. Only the identity tells them apart. */
   #unsure = false
   #rolledBack = false
   #lossError: Error | undefined
@@ -26,10 +30,13 @@ export class PgWatch {
   #unanswered = 0
   #waiting: (() => void)[] = []
 
-  constructor(client: PgClient) {
+  /** @throws {TypeError} where the client shows no messages (the libpq binding); see {@link canWatch}. */
+  constructor(client: NativePgClient) {
+    if (client.connection === undefined) throw new TypeError('This node-postgres client shows no protocol messages.')
     this.#client = client
+    this.#wire = client.connection
     client.on('error', this.#onLoss)
-    const { connection } = client
+    const connection = this.#wire
     connection.prependListener('commandComplete', this.#onCommand)
     connection.prependListener('readyForQuery', this.#onReady)
     connection.prependListener('errorMessage', this.#onErrorMessage)
@@ -38,7 +45,7 @@ export class PgWatch {
 
   /** Takes all listeners off. The client is then nobody's, so it must go back to its pool in the same turn. */
   stop(): void {
-    const { connection } = this.#client
+    const connection = this.#wire
     connection.off('commandComplete', this.#onCommand)
     connection.off('readyForQuery', this.#onReady)
     connection.off('errorMessage', this.#onErrorMessage)
@@ -56,6 +63,14 @@ export class PgWatch {
     this.#inTransaction = false
   }
 
+  /** What the replies so far say about the transaction (F12). */
+  state(): TransactionState {
+    if (this.#lost) return 'lost'
+    if (this.#ended) return 'ended'
+    if (this.#status === 'E') return 'aborted'
+    return this.#unsure ? 'unsure' : 'open'
+  }
+
   get lost(): boolean {
     return this.#lost
   }
@@ -68,14 +83,14 @@ export class PgWatch {
     return this.#status === 'E'
   }
 
+  /** The server has confirmed a BEGIN since the checkout. */
+  get begun(): boolean {
+    return this.#begun
+  }
+
   /** The work ended the transaction. */
   get ended(): boolean {
     return this.#ended
-  }
-
-  /** A ROLLBACK left the transaction open: a savepoint's, or AND CHAIN. Only the identity tells them apart. */
-  get unsure(): boolean {
-    return this.#unsure
   }
 
   /** A ROLLBACK inside the transaction has just undone what was set since its savepoint; asking forgets it. */
@@ -108,6 +123,7 @@ export class PgWatch {
 
   readonly #onCommand = ({ text }: { text: string }) => {
     const tag = text.replace(/ \d+.*$/, '')
+    if (tag === 'BEGIN') this.#begun = true
     if (tag === 'ROLLBACK') this.#rollbackInReply = true
     if (this.#inTransaction && endingTags.has(tag)) this.#ended = true
   }
