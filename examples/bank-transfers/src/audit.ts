@@ -1,16 +1,16 @@
 import type pg from 'pg'
 import { schema } from './transfer.js'
 
-/** What the database says after a run; every figure is computed there. Money is in cents. */
+/** What the books say after a run; every figure is computed by the database. Money is in cents. */
 export interface Audit {
-  readonly sumBefore: number
-  readonly sumAfter: number
+  readonly sumOfBalances: number
   readonly accounts: number
   readonly transfers: number
   /** Accounts whose balance is not what their ledger adds up to. */
   readonly differences: readonly Difference[]
-  /** Ledger rows that were written under an older token than the row before them on the same account. */
-  readonly staleWrites: readonly StaleWrite[]
+  /** How many ledger rows have an older token than the row before them on the same account. */
+  readonly staleWrites: number
+  readonly lostUpdates: readonly LostUpdate[]
 }
 
 export interface Difference {
@@ -20,51 +20,63 @@ export interface Difference {
   readonly byLedger: number
 }
 
-export interface StaleWrite {
-  readonly id: string
+/** A ledger row that wrote over rows which it had not read: it started from an older balance than theirs. */
+export interface LostUpdate {
   readonly account: number
+  readonly id: string
   readonly token: string
-  /** The balance that it wrote, over those of newer tokens. */
   readonly balance: number
-  /** The rows of newer tokens before it, whose changes it overwrote. */
-  readonly overwritten: number
+  /** The rows that it wrote over: the first, the last, how many, and the sum of their changes. */
   readonly firstId: string
-  readonly firstToken: string
-  readonly firstBalance: number
-  /** The sum of their changes. */
+  readonly lastId: string
+  readonly rows: number
   readonly lost: number
 }
+
+const totalsQuery = `
+  SELECT sum(balance)::float8 AS "sumOfBalances", count(*)::integer AS accounts,
+         (SELECT count(*) FROM ${schema}.ledger)::float8 AS entries FROM ${schema}.account`
 
 const differencesQuery = `
   SELECT a.id AS account, a.balance, (a.opening + coalesce(sum(l.change), 0))::integer AS "byLedger"
     FROM ${schema}.account a LEFT JOIN ${schema}.ledger l ON l.account = a.id
    GROUP BY a.id HAVING a.balance <> a.opening + coalesce(sum(l.change), 0) ORDER BY a.id`
 
-// A section's rows are numbered inside it, so on one account the numbers follow the order of the sections.
+// A row is numbered while its section holds the account's row, so on one account the numbers follow the writes.
 const staleWritesQuery = `
-  WITH ordered AS (SELECT *, lag(token) OVER (PARTITION BY account ORDER BY id) AS before FROM ${schema}.ledger),
-       stale AS (SELECT * FROM ordered WHERE token <= before)
-  SELECT s.id, s.account, s.token, s.balance, count(*)::integer AS overwritten, sum(n.change)::integer AS lost,
-         min(n.id) AS "firstId", (array_agg(n.token ORDER BY n.id))[1] AS "firstToken",
-         (array_agg(n.balance ORDER BY n.id))[1] AS "firstBalance"
-    FROM stale s JOIN ${schema}.ledger n ON n.account = s.account AND n.id < s.id AND n.token >= s.token
-   GROUP BY s.id, s.account, s.token, s.balance ORDER BY s.id`
+  SELECT count(*)::integer AS "staleWrites" FROM (
+    SELECT token, lag(token) OVER (PARTITION BY account ORDER BY id) AS before FROM ${schema}.ledger) AS ordered
+   WHERE token <= before`
+
+// What a row had read is its balance without its own change; the rows since the last one that wrote this are lost.
+const lostUpdatesQuery = `
+  WITH ordered AS (
+    SELECT l.*, l.balance - l.change AS had_read,
+           coalesce(lag(l.balance) OVER (PARTITION BY l.account ORDER BY l.id), a.opening) AS before
+      FROM ${schema}.ledger l JOIN ${schema}.account a ON a.id = l.account),
+  wrong AS MATERIALIZED (SELECT * FROM ordered WHERE had_read <> before)
+  SELECT w.account, w.id, w.token, w.balance, min(o.id) AS "firstId", max(o.id) AS "lastId",
+         count(*)::integer AS rows, sum(o.change)::integer AS lost
+    FROM wrong w
+   CROSS JOIN LATERAL (
+     SELECT coalesce(max(id), 0) AS id FROM ${schema}.ledger r
+      WHERE r.account = w.account AND r.id < w.id AND r.balance = w.had_read) AS read
+    JOIN ${schema}.ledger o ON o.account = w.account AND o.id < w.id AND o.id > read.id
+   GROUP BY w.account, w.id, w.token, w.balance ORDER BY w.account, w.id`
 
 /** Adds up the bank's books. */
 export async function audit(pool: pg.Pool): Promise<Audit> {
-  const sums = await pool.query<{ sumBefore: string; sumAfter: string; accounts: string; entries: string }>(
-    `SELECT sum(opening) AS "sumBefore", sum(balance) AS "sumAfter", count(*) AS accounts,
-            (SELECT count(*) FROM ${schema}.ledger) AS entries FROM ${schema}.account`,
-  )
-  const [row] = sums.rows
+  const totals = await pool.query<{ sumOfBalances: number; accounts: number; entries: number }>(totalsQuery)
+  const stale = await pool.query<{ staleWrites: number }>(staleWritesQuery)
+  const { sumOfBalances = Number.NaN, accounts = 0, entries = Number.NaN } = totals.rows[0] ?? {}
   return {
-    sumBefore: Number(row?.sumBefore),
-    sumAfter: Number(row?.sumAfter),
-    accounts: Number(row?.accounts),
+    sumOfBalances,
+    accounts,
     // Two rows for each transfer: what left one account and what came to the other.
-    transfers: Number(row?.entries) / 2,
+    transfers: entries / 2,
     differences: (await pool.query<Difference>(differencesQuery)).rows,
-    staleWrites: (await pool.query<StaleWrite>(staleWritesQuery)).rows,
+    staleWrites: stale.rows[0]?.staleWrites ?? Number.NaN,
+    lostUpdates: (await pool.query<LostUpdate>(lostUpdatesQuery)).rows,
   }
 }
 

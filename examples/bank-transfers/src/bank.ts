@@ -29,12 +29,15 @@ const tables = `
 export class Bank implements AsyncDisposable {
   readonly pool: pg.Pool
   readonly postgresMajor: number
+  /** All balances when the bank opened, in cents. */
+  readonly sumBefore: number
   readonly #exclusive: pg.PoolClient
 
-  private constructor(pool: pg.Pool, exclusive: pg.PoolClient, postgresMajor: number) {
+  private constructor(pool: pg.Pool, exclusive: pg.PoolClient, opened: { major: number; sum: number }) {
     this.pool = pool
     this.#exclusive = exclusive
-    this.postgresMajor = postgresMajor
+    this.postgresMajor = opened.major
+    this.sumBefore = opened.sum
   }
 
   /**
@@ -45,8 +48,9 @@ export class Bank implements AsyncDisposable {
   static async open(databaseUrl: string, broker: Broker, accounts: number): Promise<Bank> {
     const pool = new pg.Pool({ connectionString: databaseUrl, max: 3, connectionTimeoutMillis: 10_000 })
     pool.on('error', () => {})
+    let exclusive: pg.PoolClient | undefined
     try {
-      const exclusive = await pool.connect()
+      exclusive = await pool.connect()
       await claimSchema(exclusive)
       await exclusive.query(tables)
       await pgFence(pool, { broker, table: fenceTable }).migrate()
@@ -54,11 +58,13 @@ export class Bank implements AsyncDisposable {
         `INSERT INTO ${schema}.account SELECT id, $2, $2 FROM generate_series(1, $1::integer) AS id`,
         [accounts, openingBalance],
       )
-      const { rows } = await exclusive.query<{ major: number }>(
-        "SELECT current_setting('server_version_num')::integer / 10000 AS major",
+      const { rows } = await exclusive.query<{ major: number; sum: number }>(
+        "SELECT current_setting('server_version_num')::integer / 10000 AS major, sum(balance)::float8 AS sum " +
+          `FROM ${schema}.account`,
       )
-      return new Bank(pool, exclusive, rows[0]?.major ?? 0)
+      return new Bank(pool, exclusive, rows[0] ?? { major: 0, sum: Number.NaN })
     } catch (error) {
+      exclusive?.release(true)
       await pool.end()
       if (error instanceof DemoError) throw error
       throw new DemoError(`The database cannot be used, so nothing was run: ${describe(error)}.`, { cause: error })

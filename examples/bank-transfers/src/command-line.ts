@@ -16,6 +16,9 @@ export interface DemoOptions {
   readonly unfenced: boolean
 }
 
+type Defaulted = 'seed' | 'unfenced' | 'clientToken'
+type Given = Omit<DemoOptions, Defaulted> & Partial<Pick<DemoOptions, Defaulted>>
+
 /** How the demo ends, besides 128 + n after signal n. */
 export const exitCodes = { well: 0, wrong: 1, usage: 2, notRun: 3 }
 
@@ -47,7 +50,7 @@ export function readCommandLine(args: readonly string[]): DemoOptions {
       `${help('Seed of the random transfers', 0, seedMax)} By default a new one.`,
       whole(0, seedMax),
     )
-    .option('--unfenced', 'Lock only, without the fence: shows the lost update, and exits with 1.', false)
+    .option('--unfenced', 'Lock only, without the fence: shows the lost update, and exits with 1.')
     .option(
       '--database-url <url>',
       `An existing PostgreSQL instead of an embedded one. The schema ${schema} is made anew in it and left for you to look at; ` +
@@ -59,11 +62,11 @@ export function readCommandLine(args: readonly string[]): DemoOptions {
       'An existing Ticketing server, or all of a cluster, instead of one of its own.',
       addresses,
     )
-    .option('--client-token <secret>', 'A client token of that server.', '')
+    .option('--client-token <secret>', 'A client token of that server.')
     .addHelpText('after', exitCodeHelp)
   command.parse(args, { from: 'user' })
-  const options = command.opts<DemoOptions & { seed?: number }>()
-  return { ...options, seed: options.seed ?? randomInt(seedMax) }
+  const { seed = randomInt(seedMax), unfenced = false, clientToken = '', ...given } = command.opts<Given>()
+  return { ...given, seed, unfenced, clientToken }
 }
 
 const exitCodeHelp = `

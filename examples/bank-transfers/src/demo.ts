@@ -4,6 +4,7 @@ import { Bank } from './bank.js'
 import type { Child } from './child.js'
 import type { DemoOptions } from './command-line.js'
 import { type Stall, startStalls, startWorkers, tallyOf } from './crew.js'
+import { DemoError } from './demo-error.js'
 import { account, isWell, type RunResult } from './report/account.js'
 import { introduction } from './report/introduction.js'
 import { progressText, showProgress } from './report/progress.js'
@@ -24,6 +25,7 @@ export async function runDemo(
   signal: AbortSignal,
   print: (text: string) => void,
 ): Promise<boolean> {
+  if (process.platform === 'win32') throw new DemoError('Windows has no SIGSTOP, so nothing was run: try WSL.')
   await using database = await openDatabase(options.databaseUrl)
   signal.throwIfAborted()
   await using server = await openServer(options.server)
@@ -111,7 +113,7 @@ async function judge(
     if (landed > 0) wrong.push(`the stopped holder's transfer stands in the ledger, ${landed} rows`)
     faults.push(...wrong.map((fault) => `holder ${index + 1}: ${fault}`))
   }
-  return { seconds, done, refused, audit: await audit(bank.pool), faults }
+  return { seconds, done, refused, sumBefore: bank.sumBefore, audit: await audit(bank.pool), faults }
 }
 
 function unlessAborted<T>(signal: AbortSignal, promise: Promise<T>): Promise<T> {

@@ -51,6 +51,7 @@ export interface HolderEnded {
 
 export interface Refusal {
   readonly code: string
+  /** The error's message, and its cause's. */
   readonly message: string
   /** For a stale token: what the database compared. */
   readonly stale?: { readonly key: string; readonly token: bigint; readonly highWater: bigint }
@@ -139,7 +140,9 @@ function remaining(tickets: readonly Ticket[]): number {
 }
 
 function refusalOf(error: unknown): Refusal {
-  const refusal = { code: codeOf(error) ?? 'an error without a code', message: describe(error) }
+  const { cause } = error as { cause?: unknown }
+  const message = cause === undefined ? describe(error) : `${describe(error)} Its cause: ${describe(cause)}`
+  const refusal = { code: codeOf(error) ?? 'an error without a code', message }
   if (!(error instanceof StaleTokenError)) return refusal
   const { key, token, highWater } = error
   return { ...refusal, stale: { key, token, highWater } }

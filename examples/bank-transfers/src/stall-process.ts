@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type pg from 'pg'
 import { Child } from './child.js'
+import { DemoError } from './demo-error.js'
 import type { HolderEnded, HolderGranted, HolderReport, HolderStopped, HolderTask } from './holder-process.js'
 import type { Section } from './sections.js'
 import { serveParent } from './served-process.js'
@@ -48,18 +49,19 @@ serveParent<HolderTask, StallReport>(async (task, report) => {
 
   const holder = new Child<HolderReport>('holder-process', task)
   process.once('exit', () => holder.signal('SIGKILL'))
-  const granted = await holder.report('granted')
+  const granted = await heardFrom(holder, 'granted')
   report({ type: 'phase', phase: 'held' })
   const key = [...granted.tokens.keys()][0] as string
   const successor = runSuccessor(section, reversed(task.order), key)
   // It is awaited further down; a failure until then must not end the process unseen.
   successor.catch(() => {})
 
-  const stopped = await holder.report('stopped')
+  const stopped = await heardFrom(holder, 'stopped')
   report({ type: 'phase', phase: 'stopped' })
-  const databaseEndedAt =
-    task.stopPoint === 'in-transaction' ? await transactionEnd(pool, granted.backendId) : undefined
+  const seenEndedAt = task.stopPoint === 'in-transaction' ? await transactionEnd(pool, granted.backendId) : undefined
   const overtaken = await successor
+  // The next holder got past the stopped one's row locks: that may prove it before it was seen.
+  const databaseEndedAt = seenEndedAt === undefined ? undefined : Math.min(seenEndedAt, overtaken.enteredAt)
   report({ type: 'phase', phase: 'overtaken' })
   await delay(headStartMilliseconds)
 
@@ -69,6 +71,17 @@ serveParent<HolderTask, StallReport>(async (task, report) => {
   const ended = await holder.report('ended')
   report({ type: 'over', key, granted, stopped, databaseEndedAt, successor: overtaken, wokenAt, ended })
 })
+
+/** The holder's next report. A holder that was refused before it could be stopped says why. */
+async function heardFrom<Type extends 'granted' | 'stopped'>(holder: Child<HolderReport>, type: Type) {
+  try {
+    return await holder.report(type)
+  } catch (error) {
+    const refusal = holder.latest('ended')?.refusal
+    if (refusal === undefined) throw error
+    throw new DemoError(`A holder was refused before it could be stopped: ${refusal.message}`)
+  }
+}
 
 /** A transfer the other way round on the same accounts. It queues while the holder still has them. */
 async function runSuccessor(section: Section, order: Order, key: string): Promise<Successor> {

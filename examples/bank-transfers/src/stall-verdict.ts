@@ -1,4 +1,4 @@
-import type { StopPoint } from './holder-process.js'
+import type { HolderEnded, StopPoint } from './holder-process.js'
 import { stallLeaseSeconds } from './settings.js'
 import type { StallOver } from './stall-process.js'
 
@@ -31,14 +31,14 @@ export function stallFaults(stopPoint: StopPoint, stall: StallOver): readonly st
   if (stopPoint === 'before-begin') {
     const { refusal } = ended
     const stale = refusal?.stale
-    expect(stale !== undefined, `the claim was not refused as stale: ${refusal?.code ?? 'its transfer was committed'}`)
+    expect(stale !== undefined, `the claim was not refused as stale: ${endText(ended)}`)
     if (stale === undefined) return faults
     expect(stale.token === granted.tokens.get(stale.key), `the refusal names ${stale.token}, which is not its token`)
     expect(stale.highWater > stale.token, `the refusal names ${stale.highWater}, which is no higher token`)
   }
   if (stopPoint === 'in-transaction') {
-    const code = ended.refusal?.code
-    expect(code === 'FENCE_LEASE_EXPIRED', `the holder was not refused: ${code ?? 'its transfer was committed'}`)
+    const expired = ended.refusal?.code === 'FENCE_LEASE_EXPIRED'
+    expect(expired, `the holder was not refused for its lease: ${endText(ended)}`)
     const bound = granted.at + (stallLeaseSeconds + schedulingSecondsMax) * 1000
     expect(
       databaseEndedAt !== undefined && databaseEndedAt <= bound,
@@ -46,4 +46,8 @@ export function stallFaults(stopPoint: StopPoint, stall: StallOver): readonly st
     )
   }
   return faults
+}
+
+function endText({ refusal }: HolderEnded): string {
+  return refusal === undefined ? 'its transfer was committed' : `${refusal.code}: ${refusal.message}`
 }
