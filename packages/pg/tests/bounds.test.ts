@@ -1,6 +1,5 @@
 import type { IsolationLevel } from '@ticketing/core'
 import { databaseTargets } from '@ticketing/testing/vitest'
-import type pg from 'pg'
 import { describe, expect, it } from 'vitest'
 import type { PgTransaction } from '../src/index.js'
 import { noSignal, reshapedTickets } from './support/reshaped-tickets.js'
@@ -15,8 +14,8 @@ describe.each(databaseTargets())('the database’s own bounds on $name', (target
   const present = modern ? [...timeoutsBefore17, 'transaction_timeout'] : timeoutsBefore17
   const set = modern ? ['lock_timeout', 'transaction_timeout'] : timeoutsBefore17
 
-  async function timeouts(queryable: PgTransaction | pg.Pool): Promise<Record<string, number>> {
-    const { rows } = await (queryable).query<{ name: string; ms: number }>(
+  async function timeouts(queryable: Pick<PgTransaction, 'query'>): Promise<Record<string, number>> {
+    const { rows } = await queryable.query<{ name: string; ms: number }>(
       'SELECT name, setting::int AS ms FROM pg_settings WHERE name = ANY($1)',
       [present],
     )
