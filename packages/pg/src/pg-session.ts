@@ -20,6 +20,8 @@ const claimMillisecondsMax = 1_000
 const commitMillisecondsMax = 30_000
 /** How long ROLLBACK may take, the statement before it included, before the connection is destroyed instead. */
 const rollbackMillisecondsMax = 5_000
+/** The part of each of these bounds that a process which stood still gets after it is awake again. */
+const lastMilliseconds = 1_000
 
 /** One connection for the time of one section's transaction. Statements go out one after another, never two at a time. */
 export class PgSession implements HostTransaction<PgTransaction> {
@@ -220,12 +222,20 @@ export class PgSession implements HostTransaction<PgTransaction> {
   }
 }
 
-/** @throws {Error} where the answer does not come in time; it is then no longer waited for. */
+/**
+ * Waits for an answer for a limited time, of which the last second is counted by itself: to a process that stood still
+ * (swapped out, paused) the time may be over before it could read, or even send, anything since.
+ *
+ * @throws {Error} where the answer does not come in time; it is then no longer waited for.
+ */
 async function answeredWithin<T>(milliseconds: number, what: string, answer: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {
-    const seconds = milliseconds / 1000
-    timer = setTimeout(() => reject(new Error(`${what} was not answered within ${seconds} s.`)), milliseconds)
+    const expire = () => reject(new Error(`${what} was not answered within ${milliseconds / 1000} s.`))
+    const countLastSecond = () => {
+      timer = setTimeout(expire, lastMilliseconds)
+    }
+    timer = setTimeout(countLastSecond, milliseconds - lastMilliseconds)
   })
   try {
     return await Promise.race([answer, late])
