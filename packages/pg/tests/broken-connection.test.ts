@@ -166,10 +166,12 @@ describe.each(databaseTargets())('a connection that fails on $name', (target) =>
     it('F13, F15: ROLLBACK is waited for for 5 s; then its connection is destroyed and the work’s error thrown', async () => {
       const fence = listened(pool)
       const own = new Error('the work fails by itself')
+      let late: Promise<unknown> | undefined
       await withManualTimers(async () => {
         const section = rejection(
           fence.run('silent-rollback', async (tx) => {
             await tx.query(put, ['silent-rollback', 1])
+            late = untilSent('ROLLBACK').then(() => rejection(tx.query('SELECT 1')))
             hole.swallow()
             throw own
           }),
@@ -179,6 +181,7 @@ describe.each(databaseTargets())('a connection that fails on $name', (target) =>
         expect(destroyed).toHaveLength(1)
         expect(pool.totalCount).toBe(0)
       })
+      expect(await late).toMatchObject({ code: 'FENCE_HANDLE_ENDED' })
       expect(await bed.balance('silent-rollback')).toBeUndefined()
       await expectHealthy(bed, pool)
     })
@@ -187,12 +190,14 @@ describe.each(databaseTargets())('a connection that fails on $name', (target) =>
       const fence = listened(pool)
       const own = new Error('the work fails by itself')
       let statement: Promise<unknown> | undefined
+      let behind: Promise<unknown> | undefined
       await withManualTimers(async () => {
         const section = rejection(
           fence.run('silent-statement', async (tx) => {
             await tx.query('SELECT 1')
             hole.swallow()
             statement = rejection(tx.query('SELECT 2'))
+            behind = rejection(tx.query('SELECT 3'))
             await untilSent('SELECT 2')
             throw own
           }),
@@ -203,6 +208,7 @@ describe.each(databaseTargets())('a connection that fails on $name', (target) =>
         expect(pool.totalCount).toBe(0)
       })
       expect(await statement).toBeInstanceOf(Error)
+      expect(await behind).toMatchObject({ code: 'FENCE_HANDLE_ENDED' })
       await expectHealthy(bed, pool)
     })
   })

@@ -21,6 +21,7 @@ export class PgWatch {
   #inTransaction = false
   #ended = false
   #rollbackInReply = false
+  #lastTag = ''
   /** A ROLLBACK left the transaction open: a savepoint's, or AND CHAIN. Only the identity tells them apart. */
   #unsure = false
   #rolledBack = false
@@ -30,7 +31,7 @@ export class PgWatch {
   #unanswered = 0
   #waiting: (() => void)[] = []
 
-  /** @throws {TypeError} where the client shows no messages (the libpq binding); see {@link canWatch}. */
+  /** @throws {TypeError} where the client shows no messages (the libpq binding); it has no `connection`. */
   constructor(client: NativePgClient) {
     if (client.connection === undefined) throw new TypeError('This node-postgres client shows no protocol messages.')
     this.#client = client
@@ -51,6 +52,9 @@ export class PgWatch {
     connection.off('errorMessage', this.#onErrorMessage)
     connection.off('end', this.#onEnd)
     this.#client.off('error', this.#onLoss)
+    // What still waits for a reply would wait for ever, since nobody hears of it any more.
+    this.#unanswered = 0
+    this.#wake()
   }
 
   /** From here on, a tag that ends or begins a transaction is the work's own. */
@@ -100,6 +104,11 @@ export class PgWatch {
     return seen
   }
 
+  /** The command tag of the last statement that was completed, without its counts. */
+  get lastTag(): string {
+    return this.#lastTag
+  }
+
   /** The error that ended the connection. */
   get lossError(): Error | undefined {
     return this.#lossError
@@ -123,6 +132,7 @@ export class PgWatch {
 
   readonly #onCommand = ({ text }: { text: string }) => {
     const tag = text.replace(/ \d+.*$/, '')
+    this.#lastTag = tag
     if (tag === 'BEGIN') this.#begun = true
     if (tag === 'ROLLBACK') this.#rollbackInReply = true
     if (this.#inTransaction && endingTags.has(tag)) this.#ended = true
