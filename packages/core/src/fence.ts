@@ -48,6 +48,8 @@ export interface Fence<Handle, Defaults extends SectionDefaults = SectionDefault
 /** What an adapter may set besides the user's options. */
 export interface FenceInternals {
   readonly clock?: MonotonicClock
+  /** The adapter's own options, which it checks itself; a message on an unknown option lists them too. */
+  readonly optionNames?: readonly string[]
 }
 
 /**
@@ -60,7 +62,7 @@ export function createFence<Handle, const Defaults extends SectionDefaults = {}>
   options: FenceOptions<Defaults>,
   internals: FenceInternals = {},
 ): Fence<Handle, Defaults> {
-  const defaults = checkFenceOptions(options, [])
+  const defaults = checkFenceOptions(options, internals.optionNames ?? [])
   const reporter = new FenceReporter(options.logger)
   const context: FenceContext<Handle> = {
     fence: Object.freeze({}),

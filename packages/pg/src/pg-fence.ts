@@ -25,7 +25,7 @@ export function pgFence<const Defaults extends SectionDefaults = {}>(
   options: PgFenceOptions<Defaults>,
 ): PgFence<Defaults> {
   checkPool(pool)
-  const { prepare = true, ...fenceOptions } = options ?? {}
+  const { prepare = true } = options ?? {}
   if (typeof prepare !== 'boolean') throw invalidArgument('prepare', 'must be true or false')
-  return createFence<PgTransaction, Defaults>(new PgHost(pool, { prepare }), fenceOptions as FenceOptions<Defaults>)
+  return createFence<PgTransaction, Defaults>(new PgHost(pool, { prepare }), options, { optionNames: ['prepare'] })
 }
