@@ -1,7 +1,6 @@
 import { constants } from 'node:os'
 import { CommanderError } from 'commander'
 import { type DemoOptions, exitCodes, readCommandLine } from './command-line.js'
-import { runDemo } from './demo.js'
 import { DemoError } from './demo-error.js'
 
 process.exitCode = await main(process.argv.slice(2))
@@ -11,6 +10,8 @@ async function main(args: readonly string[]): Promise<number> {
   const options = readOrExit(args)
   const interrupted = interruption()
   try {
+    // Loaded only now, so that help and mistakes answer without it.
+    const { runDemo } = await import('./demo.js')
     const well = await runDemo(options, interrupted, (text) => process.stdout.write(`${text}\n`))
     return well ? exitCodes.well : exitCodes.wrong
   } catch (error) {
