@@ -22,9 +22,21 @@ export function named(statement: SqlStatement): FenceStatement {
 // The names that the server of a connection knows. Kept here, since pg notes one name for each query object only.
 const preparedNames = new WeakMap<PgWire, Set<string>>()
 
+function preparedOn(wire: PgWire): Set<string> {
+  const known = preparedNames.get(wire)
+  if (known !== undefined) return known
+  const names = new Set<string>()
+  preparedNames.set(wire, names)
+  // The application may make the server forget them, also inside a section, where a failed statement would abort it.
+  wire.on('commandComplete', ({ text }: { text: string }) => {
+    if (text === 'DISCARD ALL' || text === 'DEALLOCATE ALL') names.clear()
+  })
+  return names
+}
+
 /** The server has forgotten this connection's prepared statements, or it was another server. */
 export function forgetPrepared(client: PgClient): void {
-  preparedNames.delete(client.connection)
+  preparedOn(client.connection).clear()
 }
 
 /** What goes on around an exchange. */
@@ -74,8 +86,7 @@ class Exchange implements PgSubmittable {
   }
 
   submit(wire: PgWire): null {
-    const prepared = preparedNames.get(wire) ?? new Set<string>()
-    preparedNames.set(wire, prepared)
+    const prepared = preparedOn(wire)
     const parsing: (string | undefined)[] = []
     const onParsed = () => {
       const name = parsing.shift()

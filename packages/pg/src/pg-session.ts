@@ -28,18 +28,18 @@ export class PgSession implements HostTransaction<PgTransaction> {
   readonly handle: PgTransaction
   readonly #client: PgClient
   readonly #options: HostTransactionOptions
-  readonly #settings: PgHostSettings
   readonly #watch: PgWatch
   #begun = false
   #handleEnded = false
   #finishing = false
   #resendBounds = false
+  #prepare: boolean
   #turn: Promise<unknown> = Promise.resolve()
 
   constructor(client: PgClient, options: HostTransactionOptions, settings: PgHostSettings) {
     this.#client = client
     this.#options = options
-    this.#settings = settings
+    this.#prepare = settings.prepare
     this.#watch = new PgWatch(client)
     this.handle = Object.freeze({
       query: async (config: unknown, values?: unknown, ...rest: unknown[]) =>
@@ -121,6 +121,8 @@ export class PgSession implements HostTransaction<PgTransaction> {
       const { code } = error as { code?: unknown }
       if (first.name === undefined || (code !== '26000' && code !== '42P05')) throw error
       forgetPrepared(this.#client)
+      // Inside the transaction the same mistake of the bounds would abort it, so they go without a name as well.
+      this.#prepare = false
       await this.#exchange([{ text: 'ROLLBACK', values: [] }])
       return await this.#exchange([begin, { text: first.text, values: first.values }])
     }
@@ -164,7 +166,7 @@ export class PgSession implements HostTransaction<PgTransaction> {
   }
 
   #prepared(statement: SqlStatement): FenceStatement {
-    return this.#settings.prepare ? named(statement) : statement
+    return this.#prepare ? named(statement) : statement
   }
 
   /** Sends one statement of the work, behind the bounds where they must go before it, each under its own Sync (F4). */
