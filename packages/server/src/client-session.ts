@@ -22,6 +22,12 @@ import type { ReplySink, ServingMode } from './serving-mode.js'
 /** How long a session that was told its end may take to read it before its socket is destroyed. */
 export const lingerSeconds = 2
 
+/**
+ * Replies past this are written before the end of the turn. Node reads many chunks from one socket in a turn, so a client
+ * that sends without a pause would otherwise have megabytes of replies gathered before anybody looks whether it reads.
+ */
+const gatheredBytesMax = 64 * 1024
+
 /** What all sessions of a server share. */
 export interface SessionSurroundings {
   readonly mode: ServingMode
@@ -81,6 +87,10 @@ export class ClientSession implements ReplySink, Flushable {
 
   flush(): void {
     this.#flushIsQueued = false
+    this.#write()
+  }
+
+  #write(): void {
     const bytes = this.#state === 'open' ? this.#encoder.take() : undefined
     if (bytes === undefined || this.#socket.write(bytes)) return
     // The socket often takes everything at once although it asks for a pause.
@@ -118,6 +128,7 @@ export class ClientSession implements ReplySink, Flushable {
       } else {
         this.#timer.refresh()
         this.#parser.push(chunk, this.#handle)
+        if (this.#encoder.pendingBytes > gatheredBytesMax) this.#write()
       }
     } catch (error) {
       if (!(error instanceof WireError)) throw error

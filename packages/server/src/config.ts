@@ -121,7 +121,8 @@ export const serverOptionTable: { readonly [Name in ConfigName]: RowOf<ServerCon
   outputBytesMax: {
     kind: 'number',
     // Above what the longest replies to a full session's acquires take (154 bytes each), so that a client that reads is
-    // never closed for its own requests. The least value is several times the replies to one read of 64 KiB.
+    // never closed for its own requests. The least value is above what a session gathers before it looks whether the
+    // client reads: 64 KiB and the replies to one read of 64 KiB.
     default: 2 * 1024 * 1024,
     min: 256 * 1024,
     max: 1024 * 1024 * 1024,
