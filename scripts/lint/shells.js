@@ -23,6 +23,7 @@ export const packages = {
     imports: ['protocol', 'client'],
     shells: {
       'system-clock.ts': ['clock'],
+      'drivers/answered-within.ts': ['timers'],
     },
   },
   pg: {
@@ -30,6 +31,10 @@ export const packages = {
     shells: {
       'pg-session.ts': ['timers'],
     },
+  },
+  knex: {
+    imports: ['client', 'core'],
+    shells: {},
   },
   server: {
     imports: ['protocol'],
@@ -48,6 +53,7 @@ export const packages = {
       'embedded-postgres.ts': ['clock', 'timers'],
       'free-port.ts': ['network'],
       'guarded-postgres.ts': ['network'],
+      'scripted-broker.ts': ['clock', 'timers'],
       'vitest-global-setup.ts': ['console'],
     },
   },

@@ -18,7 +18,7 @@ export async function checkTransaction<Handle>(
   if (state === 'open') return
   if (state === 'aborted') throw transactionAborted(tx.firstError())
   if (state === 'ended') throw transactionEnded()
-  if (state === 'lost') throw tx.firstError() ?? transactionAborted(undefined)
+  if (state === 'lost') throw (tx.firstError() ?? transactionAborted(undefined)) as Error
   try {
     const rows = await tx.query(host.dialect.identity())
     if (host.dialect.readIdentity(rows) === receipt.identity) return

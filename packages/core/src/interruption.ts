@@ -63,7 +63,7 @@ function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
       },
       (error: unknown) => {
         settle()
-        reject(error as Error)
+        reject(error)
       },
     )
   })

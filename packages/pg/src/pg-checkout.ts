@@ -30,7 +30,7 @@ function connect(pool: PgPool, signal: AbortSignal | undefined): Promise<PgClien
       },
       (error: unknown) => {
         signal?.removeEventListener('abort', onAbort)
-        reject(error as Error)
+        reject(error)
       },
     )
   })

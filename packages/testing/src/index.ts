@@ -7,3 +7,4 @@ export {
 } from './embedded-postgres.js'
 export { EmbeddedPostgresError, type EmbeddedPostgresErrorCode } from './embedded-postgres-error.js'
 export { findGivenPostgres, type GivenPostgres, givenPostgresVariable } from './given-postgres.js'
+export { ScriptedBroker } from './scripted-broker.js'

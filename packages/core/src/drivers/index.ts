@@ -1,3 +1,12 @@
+export {
+  answeredWithin,
+  claimMillisecondsMax,
+  commitMillisecondsMax,
+  rollbackMillisecondsMax,
+} from './answered-within.js'
+export { type ConnectionSource, checkOut } from './check-out.js'
 export type { NativePgClient, NativePgWire } from './pg-client.js'
-export { type GuardVerdict, PgGuard } from './pg-guard.js'
+export { describePgError } from './pg-error.js'
+export { PgGuard } from './pg-guard.js'
 export { PgWatch } from './pg-watch.js'
+export { handleEnded, type SectionState, statementRefusal } from './statement-refusal.js'

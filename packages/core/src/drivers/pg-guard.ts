@@ -1,8 +1,5 @@
 import type { NativePgClient } from './pg-client.js'
 
-/** Why a statement must not be sent now; undefined lets it pass. */
-export type GuardVerdict = Error | undefined
-
 /**
  * Stands before the `query` method of a native client for the time of one section, because a library that hides its
  * connection sends through it whatever it likes, nested transactions and late work included. It refuses what the section
@@ -11,12 +8,12 @@ export type GuardVerdict = Error | undefined
 export class PgGuard {
   readonly #client: NativePgClient
   readonly #inner: (...args: unknown[]) => unknown
-  readonly #verdict: () => GuardVerdict
+  readonly #verdict: (text: string) => Error | undefined
   #passing = false
   readonly #running = new Set<Promise<unknown>>()
 
-  /** @param verdict - asked for every statement that does not come from the section itself. */
-  constructor(client: NativePgClient, verdict: () => GuardVerdict) {
+  /** @param verdict - why a statement that the section did not send itself must not leave; undefined lets it pass. */
+  constructor(client: NativePgClient, verdict: (text: string) => Error | undefined) {
     this.#client = client
     this.#inner = client.query
     this.#verdict = verdict
@@ -44,7 +41,7 @@ export class PgGuard {
   }
 
   #query(args: unknown[]): unknown {
-    const refused = this.#passing ? undefined : this.#verdict()
+    const refused = this.#passing ? undefined : this.#verdict(textOf(args[0]))
     if (refused !== undefined) return refuse(args, refused)
     const callbackAt = args.findLastIndex((argument) => typeof argument === 'function')
     if (callbackAt === -1) {
@@ -69,6 +66,12 @@ export class PgGuard {
     const done = () => void this.#running.delete(statement)
     statement.then(done, done)
   }
+}
+
+/** The text of what `query` was given: a text, or an object with one; a query object shows none. */
+function textOf(query: unknown): string {
+  const text = typeof query === 'string' ? query : (query as { text?: unknown } | undefined)?.text
+  return typeof text === 'string' ? text : ''
 }
 
 /** Answers as the driver would: through the callback if there is one, else through a promise. */

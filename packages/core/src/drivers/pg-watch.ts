@@ -29,6 +29,8 @@ export class PgWatch {
   #abortError: Error | undefined
   /** Syncs and simple queries that were sent and whose ReadyForQuery is still to come. */
   #unanswered = 0
+  /** A reply has begun to arrive; node-postgres tells an error to its query before the status behind it is known. */
+  #replyIsOpen = false
   #waiting: (() => void)[] = []
 
   /** @throws {TypeError} where the client shows no messages (the libpq binding); it has no `connection`. */
@@ -126,13 +128,14 @@ export class PgWatch {
 
   /** Resolves once every reply is complete, or the connection is lost. node-postgres reports an error before that. */
   answered(): Promise<void> {
-    if (this.#lost || this.#unanswered === 0) return Promise.resolve()
+    if (this.#lost || (this.#unanswered === 0 && !this.#replyIsOpen)) return Promise.resolve()
     return new Promise((resolve) => this.#waiting.push(resolve))
   }
 
   readonly #onCommand = ({ text }: { text: string }) => {
     const tag = text.replace(/ \d+.*$/, '')
     this.#lastTag = tag
+    this.#replyIsOpen = true
     if (tag === 'BEGIN') this.#begun = true
     if (tag === 'ROLLBACK') this.#rollbackInReply = true
     if (this.#inTransaction && endingTags.has(tag)) this.#ended = true
@@ -147,13 +150,16 @@ export class PgWatch {
     }
     if (this.#status !== 'E') this.#abortError = undefined
     this.#rollbackInReply = false
-    this.#unanswered--
-    if (this.#unanswered <= 0) this.#wake()
+    this.#replyIsOpen = false
+    this.#unanswered = Math.max(0, this.#unanswered - 1)
+    if (this.#unanswered === 0) this.#wake()
   }
 
   readonly #onErrorMessage = (error: ServerError) => {
+    this.#replyIsOpen = true
     this.#abortError ??= error
-    if (error.severity === 'FATAL' || error.severity === 'PANIC') this.#lossError ??= error
+    // The server closes the connection behind it; whoever asks before that must not find it sound.
+    if (error.severity === 'FATAL' || error.severity === 'PANIC') this.#onLoss(error)
   }
 
   readonly #onLoss = (error: Error) => {

@@ -1,0 +1,22 @@
+/** How long COMMIT may go without an answer before its outcome is called unknown. */
+export const commitMillisecondsMax = 30_000
+
+/** How long ROLLBACK may take, the statement before it included, before the connection is destroyed instead. */
+export const rollbackMillisecondsMax = 5_000
+
+/** How long the claim may go without an answer once the lease, and with it the database's own bound, is over. */
+export const claimMillisecondsMax = 1_000
+
+/** @throws {Error} where the answer does not come in time; it is then no longer waited for. */
+export async function answeredWithin<T>(milliseconds: number, what: string, answer: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    const seconds = milliseconds / 1000
+    timer = setTimeout(() => reject(new Error(`${what} was not answered within ${seconds} s.`)), milliseconds)
+  })
+  try {
+    return await Promise.race([answer, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}

@@ -1,0 +1,1 @@
+export { type KnexFence, type KnexFenceOptions, knexFence } from './knex-fence.js'
