@@ -129,6 +129,30 @@ describe.each(databaseTargets())('the claim on $name', (target) => {
     },
   )
 
+  it('F1, F15: a claim whose section was cancelled meanwhile sends nothing behind its ROLLBACK', async () => {
+    const wire = new WireLog()
+    const pool = bed.pool({ max: 1, stream: wire.stream })
+    const fence = bed.fence(new ScriptedBroker(), {}, pool)
+    await fence.run('cancelled', () => undefined)
+    const other = await bed.admin.connect()
+    await other.query('BEGIN')
+    await other.query('UPDATE ticketing_fence SET token = 9000 WHERE lock_key = $1', [Buffer.from('cancelled')])
+    const cancel = new AbortController()
+    const section = rejection(fence.run('cancelled', { signal: cancel.signal }, () => undefined))
+    await untilBlocked(bed.admin)
+    const reason = new Error('no longer wanted')
+    cancel.abort(reason)
+    // Now the claim is refused; to tell why, it would read the row, on a connection that may be another's by then.
+    await other.query('COMMIT')
+    other.release()
+    expect(await section).toBe(reason)
+    await pool.query('SELECT 1')
+    expect(wire.messages.slice(-2)).toEqual([
+      { type: 'Q', text: 'ROLLBACK' },
+      { type: 'Q', text: 'SELECT 1' },
+    ])
+  })
+
   it('F6, F7: keeps the attempt, the previous token and attempt, and when it was claimed by the database’s clock', async () => {
     const broker = new ScriptedBroker()
     const fence = bed.fence(broker)
