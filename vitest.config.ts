@@ -5,7 +5,7 @@ import { configDefaults, defineConfig } from 'vitest/config'
 const conditions = ['ticketing-source', 'node']
 
 // These need no database. A run of their tests alone must not wait for one to start.
-const withoutDatabase = ['packages/{protocol,client,server}/tests/**/*.test.ts', 'scripts/**/*.test.ts']
+const withoutDatabase = ['packages/{protocol,client,core,server}/tests/**/*.test.ts', 'scripts/**/*.test.ts']
 
 export default defineConfig({
   resolve: { conditions },
