@@ -42,8 +42,15 @@ export class PgSession implements HostTransaction<PgTransaction> {
     this.#prepare = settings.prepare
     this.#watch = new PgWatch(client)
     this.handle = Object.freeze({
-      query: async (config: unknown, values?: unknown, ...rest: unknown[]) =>
-        await this.#userQuery(readQuery(config, values, rest)),
+      query: async (config: unknown, values?: unknown, ...rest: unknown[]) => {
+        try {
+          return await this.#userQuery(readQuery(config, values, rest))
+        } catch (error) {
+          // The trace that leads to the socket says nothing; this one leads to the statement's caller.
+          if (error instanceof Error) Error.captureStackTrace(error)
+          throw error
+        }
+      },
     }) as PgTransaction
   }
 
@@ -185,8 +192,6 @@ export class PgSession implements HostTransaction<PgTransaction> {
     return new Promise((resolve, reject) => {
       query.callback = (error, result) => {
         if (!error) return resolve(result)
-        // The trace that leads to the socket says nothing; this one leads to the section.
-        Error.captureStackTrace(error)
         reject(error)
       }
       if (bounds !== undefined && client.pipeline === true) void this.#send(bounds).catch(() => undefined)

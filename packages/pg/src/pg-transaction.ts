@@ -34,7 +34,9 @@ export function readQuery(config: unknown, values: unknown, rest: readonly unkno
     throw invalidArgument('query', 'takes no query object (such as a cursor) inside a section; pass a text and values')
   }
   if (values !== undefined && !Array.isArray(values)) throw invalidArgument('values', 'must be an array')
-  const query = { ...(given as PgQueryConfig), ...(values === undefined ? {} : { values: values as unknown[] }) }
+  const { text, values: ownValues } = given as PgQueryConfig
+  // Named, since tagged templates of some libraries have them as accessors of their class, which a spread leaves out.
+  const query = { ...(given as PgQueryConfig), text, values: (values as unknown[] | undefined) ?? ownValues }
   if (typeof query.text !== 'string' || query.text === '') throw invalidArgument('query', 'must have a text')
   if (isCopy(query.text)) {
     throw invalidArgument('query', 'COPY is not possible inside a section; use INSERT … SELECT FROM unnest($1)')
@@ -60,5 +62,6 @@ export function handleEnded(): FenceError {
 }
 
 function isCopy(text: string): boolean {
-  return /^(?:\s|--[^\n]*(?:\n|$)|\/\*[\s\S]*?\*\/)*copy\b/i.test(text)
+  // A comment must match in one way only, or a text with many of them would be tried in every grouping.
+  return /^(?:\s|--[^\n]*(?:\n|$)|\/\*(?:[^*]|\*(?!\/))*\*\/)*copy\b/i.test(text)
 }
