@@ -5,6 +5,10 @@ import Knex, { type Knex as KnexInstance } from 'knex'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type KnexFence, knexFence } from '../src/index.js'
 
+interface Pids {
+  readonly rows: readonly { pid: number }[]
+}
+
 describe.each(databaseTargets())('$name', (target) => {
   let database: TestDatabase
   let knex: KnexInstance
@@ -111,12 +115,12 @@ describe.each(databaseTargets())('$name', (target) => {
     let pid: unknown
     const error = await failureOf(
       fence.run('a', async (trx) => {
-        pid = ((await trx.raw('SELECT pg_backend_pid() AS pid')) as { rows: { pid: number }[] }).rows[0]?.pid
+        pid = (await trx.raw<Pids>('SELECT pg_backend_pid() AS pid')).rows[0]?.pid
         await trx.raw('SELECT pg_terminate_backend(pg_backend_pid())').catch(() => undefined)
       }),
     )
     expect(error).toMatchObject({ code: '57P01' })
-    const next = (await knex.raw('SELECT pg_backend_pid() AS pid')) as { rows: { pid: number }[] }
+    const next = await knex.raw<Pids>('SELECT pg_backend_pid() AS pid')
     expect(next.rows[0]?.pid).not.toBe(pid)
   })
 
