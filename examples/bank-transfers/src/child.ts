@@ -34,7 +34,7 @@ export class Child<Report extends { readonly type: string }> implements AsyncDis
         this.#change()
       })
     }
-    this.#process.send(task)
+    this.#send(task)
   }
 
   /** The newest report of a type, if there has been one. */
@@ -60,7 +60,7 @@ export class Child<Report extends { readonly type: string }> implements AsyncDis
 
   /** Asks it to finish what it is doing and to do no more. */
   askToStop(): void {
-    this.#process.send({})
+    this.#send({})
   }
 
   signal(signal: NodeJS.Signals): void {
@@ -77,6 +77,11 @@ export class Child<Report extends { readonly type: string }> implements AsyncDis
     const late = setTimeout(() => this.#process.kill('SIGKILL'), stopMillisecondsMax)
     await exit
     clearTimeout(late)
+  }
+
+  /** One that has ended cannot take it; whoever waits for its report hears of its end. */
+  #send(message: object): void {
+    this.#process.send(message, () => {})
   }
 
   #change(): void {

@@ -101,10 +101,10 @@ async function judge(
   const tally = tallyOf(workers)
   const refused = { ...tally.refused }
   const faults: string[] = []
-  // The next holders have done a section each.
-  let done = tally.done + told.length
+  let done = tally.done
   for (const [index, { stopPoint, over }] of told.entries()) {
     const { refusal } = over.ended
+    if ('committedAt' in over.successor) done++
     if (refusal === undefined) done++
     else refused[refusal.code] = (refused[refusal.code] ?? 0) + 1
 

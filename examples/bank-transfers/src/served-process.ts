@@ -28,10 +28,15 @@ export function serveParent<Task, Report extends object>(
 
   async function serve(task: Task): Promise<void> {
     try {
-      await work(task, (message) => process.send?.(message), stop.signal)
+      await work(task, send, stop.signal)
     } catch (error) {
-      process.send?.({ type: 'failed', message: describe(error) } satisfies Failed)
+      send({ type: 'failed', message: describe(error) } satisfies Failed)
     }
-    process.disconnect()
+    if (process.connected) process.disconnect()
   }
+}
+
+/** A parent that has just ended hears nothing any more; the disconnect that follows ends this process. */
+function send(message: object): void {
+  process.send?.(message, undefined, undefined, () => {})
 }

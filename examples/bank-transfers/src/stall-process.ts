@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type pg from 'pg'
 import { Child } from './child.js'
-import { DemoError } from './demo-error.js'
+import { DemoError, describe } from './demo-error.js'
 import type { HolderEnded, HolderGranted, HolderReport, HolderStopped, HolderTask } from './holder-process.js'
 import type { Section } from './sections.js'
 import { serveParent } from './served-process.js'
@@ -22,7 +22,7 @@ export interface StallOver {
   readonly stopped: HolderStopped
   /** When the database had ended the stopped holder's transaction; only where it was stopped inside one. */
   readonly databaseEndedAt: number | undefined
-  readonly successor: Successor
+  readonly successor: Successor | RefusedSuccessor
   readonly wokenAt: number
   readonly ended: HolderEnded
 }
@@ -32,6 +32,12 @@ export interface Successor {
   readonly token: bigint
   readonly enteredAt: number
   readonly committedAt: number
+}
+
+/** The next holder did not get in while the stopped one stood still. */
+export interface RefusedSuccessor {
+  readonly refusedAt: number
+  readonly message: string
 }
 
 /** The other workers go on with the overtaken accounts for this long before the holder is woken. */
@@ -53,15 +59,14 @@ serveParent<HolderTask, StallReport>(async (task, report) => {
   report({ type: 'phase', phase: 'held' })
   const key = [...granted.tokens.keys()][0] as string
   const successor = runSuccessor(section, reversed(task.order), key)
-  // It is awaited further down; a failure until then must not end the process unseen.
-  successor.catch(() => {})
 
   const stopped = await heardFrom(holder, 'stopped')
   report({ type: 'phase', phase: 'stopped' })
   const seenEndedAt = task.stopPoint === 'in-transaction' ? await transactionEnd(pool, granted.backendId) : undefined
   const overtaken = await successor
-  // The next holder got past the stopped one's row locks: that may prove it before it was seen.
-  const databaseEndedAt = seenEndedAt === undefined ? undefined : Math.min(seenEndedAt, overtaken.enteredAt)
+  // A next holder that got past the stopped one's row locks proves the end, perhaps before it was seen.
+  const provenEndedAt = 'enteredAt' in overtaken ? overtaken.enteredAt : Number.POSITIVE_INFINITY
+  const databaseEndedAt = seenEndedAt === undefined ? undefined : Math.min(seenEndedAt, provenEndedAt)
   report({ type: 'phase', phase: 'overtaken' })
   await delay(headStartMilliseconds)
 
@@ -84,15 +89,19 @@ async function heardFrom<Type extends 'granted' | 'stopped'>(holder: Child<Holde
 }
 
 /** A transfer the other way round on the same accounts. It queues while the holder still has them. */
-async function runSuccessor(section: Section, order: Order, key: string): Promise<Successor> {
+async function runSuccessor(section: Section, order: Order, key: string): Promise<Successor | RefusedSuccessor> {
   let token = 0n
   let enteredAt = 0
-  await section(keysOf(order), async (tx, tokenOf) => {
-    token = tokenOf(key)
-    enteredAt = Date.now()
-    await transfer(tx, order, tokenOf)
-  })
-  return { token, enteredAt, committedAt: Date.now() }
+  try {
+    await section(keysOf(order), async (tx, tokenOf) => {
+      token = tokenOf(key)
+      enteredAt = Date.now()
+      await transfer(tx, order, tokenOf)
+    })
+    return { token, enteredAt, committedAt: Date.now() }
+  } catch (error) {
+    return { refusedAt: Date.now(), message: describe(error) }
+  }
 }
 
 function reversed({ from, to, amount }: Order): Order {

@@ -23,10 +23,8 @@ export function stallFaults(stopPoint: StopPoint, stall: StallOver): readonly st
   const token = granted.tokens.get(key) ?? 0n
   const pastLease = ended.stoppedMilliseconds >= granted.leaseEndsAt - stopped.at && wokenAt > granted.leaseEndsAt
   expect(pastLease, 'the holder did not stand still past its lease')
-  expect(
-    successor.token > token,
-    `the next holder's token ${successor.token} is not above the stopped holder's ${token}`,
-  )
+  if ('refusedAt' in successor) faults.push(`the next holder did not get in: ${successor.message}`)
+  else expect(successor.token > token, `the next holder's token ${successor.token} is not above ${token}`)
 
   if (stopPoint === 'before-begin') {
     const { refusal } = ended

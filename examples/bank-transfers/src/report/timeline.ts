@@ -22,28 +22,40 @@ const stopTexts: Record<StopPoint, string> = {
   'after-read': 'SIGSTOP after its reads, before its writes',
 }
 
+type Event = readonly [at: number, name: string, text: string]
+
 /** What happened to one holder, in seconds since its grant. */
 export function timeline({ stopPoint, order, over }: ToldStall, index: number, bound: string): string {
   const { key, granted, stopped, databaseEndedAt, successor, wokenAt, ended } = over
   const token = granted.tokens.get(key)
-  const events: (readonly [at: number | undefined, name: string, text: string])[] = [
+  const events: Event[] = [
     [granted.at, colour.cyan('granted'), `token ${token} of ${key}`],
     [stopped.at, colour.yellow('stopped'), stopTexts[stopPoint]],
     [granted.leaseEndsAt, colour.yellow('lease over'), 'while it stands still'],
-    [databaseEndedAt, colour.cyan('rolled back'), `by the database itself; its bound is ${bound}`],
-    [successor.enteredAt, colour.cyan('next holder'), `token ${successor.token} of ${key}`],
-    [successor.committedAt, colour.cyan('committed'), "the next holder's transfer; others follow"],
+    ...(databaseEndedAt === undefined ? [] : [rolledBackEvent(databaseEndedAt, bound)]),
+    ...successorEvents(successor, key),
     [wokenAt, colour.yellow('woken'), 'SIGCONT'],
     ended.refusal === undefined
       ? [ended.at, colour.red('committed'), 'its transfer, over those that came after its read']
       : [ended.at, colour.green('refused'), refusalText(over)],
   ]
   const lines = events
-    .filter((event): event is [number, string, string] => event[0] !== undefined)
     .sort(([a], [b]) => a - b)
     .map(([at, name, text]) => `  ${seconds(at - granted.at)}  ${pad(name)} ${text}`)
   const title = `Holder ${index + 1}, accounts ${order.from} and ${order.to}: ${titles[stopPoint]}`
   return [heading(title), ...lines].join('\n')
+}
+
+function rolledBackEvent(at: number, bound: string): Event {
+  return [at, colour.cyan('rolled back'), `by the database itself; its bound is ${bound}`]
+}
+
+function successorEvents(successor: StallOver['successor'], key: string): Event[] {
+  if ('refusedAt' in successor) return [[successor.refusedAt, colour.red('next holder'), 'was refused']]
+  return [
+    [successor.enteredAt, colour.cyan('next holder'), `token ${successor.token} of ${key}`],
+    [successor.committedAt, colour.cyan('committed'), "the next holder's transfer; others follow"],
+  ]
 }
 
 function refusalText({ ended, databaseEndedAt }: StallOver): string {
