@@ -4,7 +4,8 @@ import { fileURLToPath } from 'node:url'
 import { DemoError } from './demo-error.js'
 import type { Failed } from './served-process.js'
 
-const stopMillisecondsMax = 2_000
+/** Long: a process that starts others must come to end them before it is killed itself. */
+const stopMillisecondsMax = 10_000
 
 type Message<Report, Type> = Extract<Report, { readonly type: Type }>
 

@@ -53,7 +53,7 @@ function rolledBackEvent(at: number, bound: string): Event {
 function successorEvents(successor: StallOver['successor'], key: string): Event[] {
   if ('refusedAt' in successor) return [[successor.refusedAt, colour.red('next holder'), 'was refused']]
   return [
-    [successor.enteredAt, colour.cyan('next holder'), `token ${successor.token} of ${key}`],
+    [successor.enteredAt, colour.cyan('next holder'), `token ${successor.token} of ${key}, in its turn in the queue`],
     [successor.committedAt, colour.cyan('committed'), "the next holder's transfer; others follow"],
   ]
 }
