@@ -113,11 +113,14 @@ describe.each(hostKinds)('$shape, $evidence', (kind) => {
     }
   })
 
-  test('F7: a token at or below the floor is refused although its key has no row', async () => {
-    const { fence, database } = sectionWorld(kind)
-    database.floor = { floor: 101n, schemaVersion: 100 }
-    const error = await rejection(fence.run('a', () => undefined))
-    expect(error).toMatchObject({ code: 'FENCE_STALE_TOKEN', key: 'a', token: 101n, highWater: 101n })
+  test('F7: a token at or below the floor is refused, whether or not its key has a row', async () => {
+    for (const highWater of [undefined, 50n]) {
+      const { fence, database } = sectionWorld(kind)
+      database.floor = { floor: 101n, schemaVersion: 100 }
+      if (highWater !== undefined) database.highWaters.set('a', highWater)
+      const error = await rejection(fence.run('a', () => undefined))
+      expect(error).toMatchObject({ code: 'FENCE_STALE_TOKEN', key: 'a', token: 101n, highWater: 101n })
+    }
   })
 
   test.each([

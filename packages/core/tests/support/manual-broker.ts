@@ -8,6 +8,8 @@ export class ManualBroker implements Broker {
   onAcquire: ((key: string) => void | Promise<void>) | undefined
   /** Answers a release. */
   onRelease: ((key: string) => Promise<ReleaseResult>) | undefined
+  /** Shorter leases of some keys, in seconds: what a client can prove of a lease differs from ticket to ticket. */
+  readonly leaseSeconds = new Map<string, number>()
   readonly #time: ManualTime
   readonly #journal: string[]
   #lastToken = 100n
@@ -28,7 +30,7 @@ export class ManualBroker implements Broker {
     await Promise.race([this.onAcquire?.(key) ?? Promise.resolve(), cancelled(options.signal)])
     if (options.signal?.aborted) throw cancellation(options.signal)
     this.#lastToken += 1n
-    return this.#ticket(key, this.#lastToken, Number(options.lease) * 1000)
+    return this.#ticket(key, this.#lastToken, (this.leaseSeconds.get(key) ?? Number(options.lease)) * 1000)
   }
 
   #ticket(key: string, token: bigint, leaseMilliseconds: number): Ticket {
