@@ -4,6 +4,10 @@ import { constants } from 'node:os'
 
 const hasGroups = process.platform !== 'win32'
 const outputCharactersMax = 100_000
+const parentPollMilliseconds = 250
+
+/** The process that started this one: under npm it is the shell of the script. */
+const parent = process.ppid
 
 /**
  * @typedef {object} Finished
@@ -65,7 +69,27 @@ function passSignalsOn(child, group) {
     if (group || !process.stdin.isTTY) pass(signal)
   }
   process.on('SIGINT', interrupt).on('SIGTERM', pass).on('SIGHUP', pass)
-  return () => process.off('SIGINT', interrupt).off('SIGTERM', pass).off('SIGHUP', pass)
+  const parentWatch = watchParent(() => pass('SIGTERM'))
+  return () => {
+    process.off('SIGINT', interrupt).off('SIGTERM', pass).off('SIGHUP', pass)
+    clearInterval(parentWatch)
+  }
+}
+
+/**
+ * Calls back once when the shell that npm put around this process is gone. A signal to npm ends that shell, which
+ * passes nothing on: without this the child would run on with nobody to stop it.
+ *
+ * @param {() => void} gone
+ */
+function watchParent(gone) {
+  if (process.env['npm_lifecycle_event'] === undefined) return undefined
+  const watch = setInterval(() => {
+    if (process.ppid === parent) return
+    clearInterval(watch)
+    gone()
+  }, parentPollMilliseconds)
+  return watch.unref()
 }
 
 /**

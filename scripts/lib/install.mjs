@@ -55,9 +55,20 @@ export async function install(root) {
  * @param {string[]} args
  */
 async function npx(root, args) {
+  // By default npm and pnpm wait over a minute before they admit that there is no network. What the person has set
+  // stands, for npm hands its settings on under these names.
+  const env = {
+    npm_config_fetch_retries: '4',
+    npm_config_fetch_retry_mintimeout: '1000',
+    npm_config_fetch_retry_maxtimeout: '5000',
+    ...process.env,
+    // Under another npx (npx -p node@22 node scripts/test.mjs) these say what that one had to run.
+    npm_config_package: undefined,
+    npm_config_call: undefined,
+  }
   try {
     // On Windows npx is a batch file, which only a shell can start.
-    return await runChild('npx', args, { cwd: root, capture: true, shell: process.platform === 'win32' })
+    return await runChild('npx', args, { cwd: root, env, capture: true, shell: process.platform === 'win32' })
   } catch (error) {
     throw new SetUpError(
       `Nothing was installed: npx, which comes with npm, could not be started (${error}). Install npm.`,

@@ -49,6 +49,20 @@ describe('npm start: what the demo gets and gives', () => {
     expect(await ended(child)).toMatchObject({ code, signal: null })
   })
 
+  test('the demo is told when npm was stopped, whose shell passes no signal on', async () => {
+    workspace.demo(`
+      process.on('SIGTERM', () => { console.log('heard'); process.exit(0) })
+      setInterval(() => {}, 1000)
+      console.log('ready')
+    `)
+    const shell = workspace.spawnInShell()
+    await said(shell.stdout, 'ready')
+    // The output stays open until the last process that holds it has ended.
+    const end = ended(shell)
+    shell.kill('SIGTERM')
+    expect(await end).toMatchObject({ signal: 'SIGTERM', stdout: 'heard\n' })
+  })
+
   test('a demo that is killed gives 137', async () => {
     workspace.demo("process.kill(process.pid, 'SIGKILL')")
     expect(await workspace.run('start')).toMatchObject({ code: 137 })
@@ -97,6 +111,11 @@ describe('npm start: the install', () => {
     expect(result.stderr).toMatch(/ENOTFOUND\nticketing: The package registry could not be reached/)
     workspace.remove('registry-is-down')
     expect(await workspace.run('start')).toMatchObject({ code: 0, stdout: 'ran\n' })
+  })
+
+  test('is not misled by an npx around it', async () => {
+    await workspace.run('start', [], { npm_config_package: 'node@22', npm_config_call: 'node' })
+    expect(workspace.read('npx.env').trim().split(' ')).toEqual(['undefined', 'undefined'])
   })
 
   test('says so when there is no npx', async () => {

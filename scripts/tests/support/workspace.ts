@@ -29,6 +29,7 @@ const buildProgram = `
 const npxProgram = `#!${process.execPath}
   const fs = require('node:fs')
   fs.appendFileSync('npx.log', process.argv.slice(2).join(' ') + '\\n')
+  fs.writeFileSync('npx.env', [process.env.npm_config_package, process.env.npm_config_call].map(String).join(' '))
   if (fs.existsSync('registry-is-down')) {
     console.error('npm error code ENOTFOUND')
     process.exit(1)
@@ -98,9 +99,18 @@ export class Workspace implements Disposable {
 
   /** Starts `npm start` or `npm test` here. */
   spawn(command: 'start' | 'test', args: readonly string[] = [], env: NodeJS.ProcessEnv = {}): ChildProcess {
-    const program = fileURLToPath(new URL(`run-${command}.mjs`, import.meta.url))
+    return this.#spawn(process.execPath, [program(command), this.root, ...args], env)
+  }
+
+  /** Starts `npm start` as npm does: in a shell, which stays and passes no signal on. */
+  spawnInShell(): ChildProcess {
+    const script = `"${process.execPath}" "${program('start')}" "${this.root}"; exit $?`
+    return this.#spawn('/bin/sh', ['-c', script], { npm_lifecycle_event: 'start' })
+  }
+
+  #spawn(file: string, args: readonly string[], env: NodeJS.ProcessEnv): ChildProcess {
     const path = [join(this.root, 'bin'), process.env['PATH']].join(delimiter)
-    return spawn(process.execPath, [program, this.root, ...args], {
+    return spawn(file, args, {
       env: { ...process.env, PATH: path, TICKETING_REQUIRE_SERVICES: '', ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
     })
@@ -113,6 +123,10 @@ export class Workspace implements Disposable {
   [Symbol.dispose](): void {
     rmSync(this.root, { recursive: true, force: true, maxRetries: 5 })
   }
+}
+
+function program(command: 'start' | 'test'): string {
+  return fileURLToPath(new URL(`run-${command}.mjs`, import.meta.url))
 }
 
 /** Waits for the end of a process and gives what it printed from now on. */
