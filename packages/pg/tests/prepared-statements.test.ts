@@ -74,12 +74,8 @@ describe.each(databaseTargets())('prepared statements on $name', (target) => {
       'SELECT name FROM pg_prepared_statements WHERE statement LIKE \'%INSERT INTO "ticketing_fence"%\'',
     )
     expect(rows.length).toBeGreaterThan(0)
-    const taken = bed.pool({
-      max: 1,
-      onConnect: async (fresh) => {
-        for (const { name } of rows) await fresh.query(`PREPARE "${name}" AS SELECT 1`)
-      },
-    })
+    const taken = bed.pool({ max: 1 })
+    for (const { name } of rows) await taken.query(`PREPARE "${name}" AS SELECT 1`)
     const second = bed.fence(broker, {}, taken)
     await second.run(key, (tx) => tx.query(add, [key]))
     await second.run(key, (tx) => tx.query(add, [key]))
