@@ -61,7 +61,7 @@ describe.each(databaseTargets())('errors of the work and the caller’s signal o
   ])('F15: %s thrown by the work reaches the caller as the same value, and nothing is written', async (_, thrown) => {
     const caught = fence.run(key, { retries: 3 }, async (tx) => {
       await tx.query(add, [key])
-      throw thrown
+      throw thrown as Error
     })
     await expect(
       caught.then(
