@@ -3,8 +3,7 @@ import { clientFrameBytesMax, type Frame, FrameParser, frameBytesMax } from '../
 export type Direction = 'client' | 'server'
 
 export function parserFor(from: Direction): FrameParser<Frame> {
-  const parser = from === 'client' ? FrameParser.forClientFrames() : FrameParser.forServerFrames()
-  return parser as FrameParser<Frame>
+  return from === 'client' ? FrameParser.forClientFrames() : FrameParser.forServerFrames()
 }
 
 /** The most that a parser may hold of one frame. */

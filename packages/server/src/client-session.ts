@@ -41,8 +41,7 @@ export interface SessionSurroundings {
 
 /**
  * One client's connection: the handshake, then frames in and replies out. Replies of one turn leave in one write. While
- * the client does not take its replies, nothing more is read from it. The socket must allow half-open connections and
- * have a handler for errors.
+ * the client does not take its replies, nothing more is read from it.
  */
 export class ClientSession implements ReplySink, Flushable {
   readonly #socket: Socket
@@ -62,6 +61,7 @@ export class ClientSession implements ReplySink, Flushable {
     socket.on('data', (chunk: Buffer) => this.#read(chunk))
     socket.on('drain', () => socket.resume())
     socket.on('end', () => this.end())
+    socket.on('error', () => {}) // A reset is no news: 'close' follows.
     socket.on('close', () => {
       this.end()
       shared.clock.clearTimer(this.#timer)
@@ -155,8 +155,7 @@ export class ClientSession implements ReplySink, Flushable {
     this.#parser.push(complete.rest, this.#handle)
   }
 
-  /** Handles one frame; `false` once the session is over. */
-  readonly #handle = (frame: ClientFrame): boolean => {
+  readonly #handle = (frame: ClientFrame): void => {
     switch (frame.type) {
       case 'acquire':
         this.#shared.mode.acquire(this, frame)
@@ -168,6 +167,5 @@ export class ClientSession implements ReplySink, Flushable {
         this.send({ type: 'pong' })
         break
     }
-    return this.#state === 'open'
   }
 }

@@ -16,7 +16,6 @@ export class Listener {
   readonly #limits: ListenerLimits
   readonly #shared: SessionSurroundings
   readonly #server: Server
-  readonly #sockets = new Set<Socket>()
   readonly #sessions = new Set<ClientSession>()
   readonly #sessionsOf = new Map<string, number>()
   #closing: Promise<void> | undefined
@@ -24,7 +23,7 @@ export class Listener {
   constructor(limits: ListenerLimits, shared: SessionSurroundings) {
     this.#limits = limits
     this.#shared = shared
-    this.#server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => this.#accept(socket))
+    this.#server = createServer({ noDelay: true }, (socket) => this.#accept(socket))
     this.#server.maxConnections = limits.sessionsMax + refusalsMax
   }
 
@@ -57,24 +56,19 @@ export class Listener {
 
   async #closeAll(): Promise<void> {
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()))
+    // Whoever is refused or ended, now or before, is cut off after the time to linger.
     for (const session of this.#sessions) session.end('shutting_down')
-    const { clock } = this.#shared
-    const timer = clock.setTimer(lingerSeconds * 1000, () => {
-      for (const socket of this.#sockets) socket.destroy()
-    })
     await closed
-    clock.clearTimer(timer)
   }
 
   #accept(socket: Socket): void {
-    this.#sockets.add(socket)
-    socket.on('error', () => {}) // A reset is no news: 'close' follows.
-    socket.on('close', () => this.#sockets.delete(socket))
     const address = socket.remoteAddress
-    const fromAddress = address === undefined ? 0 : (this.#sessionsOf.get(address) ?? 0)
-    if (address === undefined || this.#closing !== undefined) {
-      socket.destroy() // It has left again already, or came too late.
-    } else if (this.#sessions.size >= this.#limits.sessionsMax || fromAddress >= this.#limits.sessionsPerAddressMax) {
+    if (address === undefined) {
+      socket.destroy() // It has left again already.
+      return
+    }
+    const fromAddress = this.#sessionsOf.get(address) ?? 0
+    if (this.#sessions.size >= this.#limits.sessionsMax || fromAddress >= this.#limits.sessionsPerAddressMax) {
       this.#refuse(socket, address)
     } else {
       this.#open(socket, address, fromAddress)
@@ -97,6 +91,7 @@ export class Listener {
     const { clock, logger } = this.#shared
     logger.warn({ address, sessions: this.#sessions.size }, 'session refused: too many sessions')
     const timer = clock.setTimer(lingerSeconds * 1000, () => socket.destroy())
+    socket.on('error', () => {})
     socket.on('close', () => clock.clearTimer(timer))
     socket.resume()
     socket.end(encodeFrame({ type: 'error', reason: 'too_many_sessions' }))

@@ -12,10 +12,9 @@ export interface StoppableProcess {
  * within 5 s. The same signal once more ends the process at once, as if nothing had been registered.
  */
 export function closeOnSignal(server: TicketingServer, logger: Logger, process: StoppableProcess): void {
-  const stop = async (signal: string) => {
+  const stop = (signal: string) => {
     logger.info({ signal }, 'shutting down')
-    await server.close()
-    process.exit(0)
+    void server.close().then(() => process.exit(0))
   }
   process.once('SIGTERM', stop)
   process.once('SIGINT', stop)

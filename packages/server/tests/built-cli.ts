@@ -38,7 +38,8 @@ export interface RunningCli {
 }
 
 function spawnCli(args: readonly string[], environment: Record<string, string>) {
-  const { TICKETING_CLIENT_TOKENS: _unset, ...inherited } = process.env
+  const inherited = { ...process.env }
+  delete inherited.TICKETING_CLIENT_TOKENS
   const child = spawn(process.execPath, [cliFile, ...args], { env: { ...inherited, ...environment } })
   onTestFinished(() => void child.kill('SIGKILL'))
   const output = { stdout: '', stderr: '' }

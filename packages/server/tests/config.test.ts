@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import { readConfig, serverOptionTable } from '../src/config.js'
-import { ServerError, type ServerOptions, startServer } from '../src/index.js'
+import { ServerError, startServer } from '../src/index.js'
 import { startTestServer } from './server-fixture.js'
 
 const faultOf = (options: Record<string, unknown>): string => {
   try {
-    readConfig(options as ServerOptions)
+    readConfig(options)
   } catch (error) {
     if (error instanceof ServerError && error.code === 'SERVER_INVALID_OPTION') return error.message
     throw error

@@ -1,4 +1,4 @@
-import { encodeDigest } from '@ticketing/protocol'
+import { encodeDigest, encodeFrame } from '@ticketing/protocol'
 import { describe, expect, it } from 'vitest'
 import { startTestServer } from './server-fixture.js'
 
@@ -52,6 +52,14 @@ describe('handshake', () => {
     expect(await client.next()).toEqual(leads)
   })
 
+  it('wire: frames that come in one chunk with the answer are handled like those that come later', async () => {
+    const server = await startTestServer()
+    const client = server.open()
+    const frames = [client.request('k'), { type: 'ping' as const }]
+    client.socket.write(Buffer.concat([await client.answer(), ...frames.map(encodeFrame)]))
+    expect((await client.nextMany(3)).map(({ type }) => type)).toEqual(['leader', 'granted', 'pong'])
+  })
+
   it('wire: a line of more than 256 bytes gets bad_request, then the end', async () => {
     const server = await startTestServer()
     const client = server.open()
@@ -65,8 +73,9 @@ describe('handshake', () => {
     const server = await startTestServer()
     const client = server.open()
     await client.greeting()
-    for (let second = 0; second < 4; second++) {
-      await new Promise((resolve) => client.socket.write('x', resolve))
+    for (let second = 1; second <= 4; second++) {
+      client.socket.write('x')
+      await expect.poll(() => server.sockets[0]?.bytesRead).toBe(second)
       server.clock.advance(1000)
     }
     server.clock.advance(999)
@@ -82,7 +91,7 @@ describe('sessions and addresses', () => {
     const server = await startTestServer({ sessionsMax: 2 })
     const first = await server.join()
     await server.join()
-    const third = server.open()
+    const third = server.open({ localAddress: '127.0.0.2' })
     expect(await third.greeting()).toBe('Etoo_many_sessions')
     await third.closed
     first.socket.destroy()
@@ -95,6 +104,7 @@ describe('sessions and addresses', () => {
     await first.greeting()
     await server.join()
     expect(await server.open().greeting()).toBe('Etoo_many_sessions')
+    expect(await server.open({ localAddress: '127.0.0.2' }).greeting(), 'from elsewhere').toMatch(/^TKT2/)
     first.socket.destroy()
     await expect.poll(async () => await server.open().greeting()).toMatch(/^TKT2/)
     expect(server.log).toContain('warn: session refused: too many sessions')

@@ -12,6 +12,12 @@ import {
   type ServerFrame,
 } from '@ticketing/protocol'
 
+export interface ConnectionOptions {
+  readonly allowHalfOpen?: boolean
+  /** The address to come from. */
+  readonly localAddress?: string
+}
+
 /** A socket that speaks the wire format and nothing more: it sends what it is told and keeps what it gets. */
 export class RawClient {
   readonly socket: Socket
@@ -24,7 +30,7 @@ export class RawClient {
   #wake: () => void = () => {}
   #owners = 0
 
-  constructor(address: string, options: { allowHalfOpen?: boolean } = {}) {
+  constructor(address: string, options: ConnectionOptions = {}) {
     this.socket = connect({ ...(parseAddress(address) as Address), noDelay: true, ...options })
     this.socket.on('error', () => {})
     this.closed = new Promise((resolve) => {

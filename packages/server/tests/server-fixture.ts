@@ -1,17 +1,22 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import type { Socket } from 'node:net'
+import { parseAddress } from '@ticketing/protocol'
 import { onTestFinished } from 'vitest'
 import type { Logger, ServerOptions } from '../src/index.js'
 import { type ServerSurroundings, startServerIn } from '../src/server.js'
 import { ManualClock } from './manual-clock.js'
-import { RawClient } from './raw-client.js'
+import { type ConnectionOptions, RawClient } from './raw-client.js'
 
 export interface TestServer {
   readonly address: string
   readonly clock: ManualClock
+  /** The server's side of the connections, in the order in which they were accepted. */
+  readonly sockets: readonly Socket[]
   /** What was logged, as `level: message`. */
   readonly log: string[]
   close(): Promise<void>
   /** A connection before its handshake. */
-  open(options?: { allowHalfOpen?: boolean }): RawClient
+  open(options?: ConnectionOptions): RawClient
   /** A session after its handshake. */
   join(secret?: string): Promise<RawClient>
 }
@@ -31,12 +36,20 @@ export async function startTestServer(
   const surroundings = { clock, unixMilliseconds: 1, ...around }
   const server = await startServerIn(surroundings, { listen: '127.0.0.1:0', logger, ...options })
   const clients: RawClient[] = []
-  const open = (connection?: { allowHalfOpen?: boolean }) => {
+  const sockets: Socket[] = []
+  const port = parseAddress(server.address)?.port
+  const onSocket = (message: unknown) => {
+    const { socket } = message as { socket: Socket }
+    if (socket.localPort === port) sockets.push(socket)
+  }
+  subscribe('net.server.socket', onSocket)
+  const open = (connection?: ConnectionOptions) => {
     const client = new RawClient(server.address, connection)
     clients.push(client)
     return client
   }
   onTestFinished(async () => {
+    unsubscribe('net.server.socket', onSocket)
     for (const { socket } of clients) socket.destroy()
     await server.close()
   })
@@ -46,5 +59,5 @@ export async function startTestServer(
     if (first.type !== 'leader') throw new Error(`No session: ${JSON.stringify(first)}.`)
     return client
   }
-  return { address: server.address, clock, log, close: () => server.close(), open, join }
+  return { address: server.address, clock, sockets, log, close: () => server.close(), open, join }
 }

@@ -1,32 +1,20 @@
-import { Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import { encodeFrame } from '@ticketing/protocol'
-import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { RawClient } from './raw-client.js'
 import { startTestServer, type TestServer } from './server-fixture.js'
 
 const longKey = 'k'.repeat(128)
 
-/** Answers a function that resolves once the server has stopped reading from some client, and nothing moves any more. */
-function watchForStop(server: TestServer, bystander: RawClient): () => Promise<void> {
-  const port = Number(server.address.split(':')[1])
-  const spy = vi.spyOn(Socket.prototype, 'pause')
-  onTestFinished(() => spy.mockRestore())
-  const pause = Object.getPrototypeOf(Socket.prototype).pause as Socket['pause']
-  const paused = new Promise<Socket>((resolve) => {
-    spy.mockImplementation(function (this: Socket) {
-      if (this.localPort === port) resolve(this)
-      return pause.call(this)
-    })
-  })
-  return async () => {
-    const socket = await paused
-    const progress = () => `${socket.isPaused()} ${socket.bytesWritten} ${socket.writableLength}`
-    let before: string
-    do {
-      before = progress()
-      for (let roundTrips = 0; roundTrips < 20; roundTrips++) await bystander.settle()
-    } while (progress() !== before || !socket.isPaused())
-  }
+/** Resolves once the server has stopped reading from this client, and nothing moves any more. */
+async function readingHasStopped(server: TestServer, slow: RawClient, bystander: RawClient): Promise<void> {
+  const socket = server.sockets.find(({ remotePort }) => remotePort === slow.socket.localPort) as Socket
+  const progress = () => `${socket.isPaused()} ${socket.bytesWritten} ${socket.writableLength}`
+  let before: string
+  do {
+    before = progress()
+    for (let roundTrips = 0; roundTrips < 20; roundTrips++) await bystander.settle()
+  } while (progress() !== before || !socket.isPaused())
 }
 
 /** Sends acquires that are refused at once, far more than the buffers of both systems hold, and reads nothing. */
@@ -43,9 +31,8 @@ describe('a client that does not read', () => {
     const server = await startTestServer()
     const [holder, slow] = [await server.join(), await server.join()]
     await holder.take(longKey)
-    const stopped = watchForStop(server, holder)
     const count = flood(slow)
-    await stopped()
+    await readingHasStopped(server, slow, holder)
     expect(await holder.take('other'), 'the others are served').toBeGreaterThan(0n)
     slow.socket.resume()
     const replies = await slow.nextMany(count)
@@ -60,9 +47,8 @@ describe('a client that does not read', () => {
     // These all end at one instant, when nothing more can be sent to it: 4000 × 146 bytes.
     slow.send(...Array.from({ length: 4000 }, () => slow.request(longKey, 5)))
     await slow.settle()
-    const stopped = watchForStop(server, holder)
     flood(slow)
-    await stopped()
+    await readingHasStopped(server, slow, holder)
     server.clock.advance(5000)
     expect(await holder.settle()).toEqual([])
     await expect.poll(() => server.log).toEqual(['warn: session closed: the client does not read its replies'])
@@ -76,9 +62,8 @@ describe('a client that does not read', () => {
     const server = await startTestServer({ idleSeconds: 60 })
     const [holder, slow] = [await server.join(), await server.join()]
     await holder.take(longKey, 250)
-    const stopped = watchForStop(server, holder)
     flood(slow)
-    await stopped()
+    await readingHasStopped(server, slow, holder)
     server.clock.advance(59_000)
     await holder.settle()
     server.clock.advance(1000)
