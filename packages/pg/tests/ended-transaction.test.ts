@@ -1,8 +1,10 @@
+import { Socket } from 'node:net'
 import { FenceError } from '@ticketing/core'
 import { databaseTargets } from '@ticketing/testing/vitest'
 import type pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { PgFence, PgQueryConfig } from '../src/index.js'
+import { dripping } from './support/drip.js'
 import { expectHealthy } from './support/pool-health.js'
 import { ScriptedBroker } from './support/scripted-broker.js'
 import { rejection, TestBed } from './support/test-bed.js'
@@ -122,6 +124,22 @@ describe.each(databaseTargets())('a transaction that its work ended or lost, on 
     expect(await bed.balance(key)).toBeUndefined()
     expect(await bed.fenceRow(key)).toBeUndefined()
     await expectHealthy(bed, pool)
+  })
+
+  it('F12, fault 1: the state is read when the reply is complete, however late its last bytes come', async () => {
+    const slow = bed.pool({ max: 1, stream: () => dripping(new Socket()) })
+    const ends = async (statement: string) =>
+      await rejection(
+        bed.fence(broker, {}, slow).run(key, async (tx) => {
+          await tx.query(put, [key, 1])
+          // The driver tells an error before the reply's end, which alone shows what became of the transaction.
+          await tx.query(statement).catch(() => undefined)
+        }),
+      )
+    expect(await ends('SELECT 1/0')).toMatchObject({ code: 'FENCE_TX_ABORTED', cause: { code: '22012' } })
+    expect(await ends('ROLLBACK; SELECT 1/0')).toMatchObject({ code: 'FENCE_TX_ENDED' })
+    expect(await bed.balance(key)).toBeUndefined()
+    await expectHealthy(bed, slow)
   })
 
   it('F12: PREPARE TRANSACTION rejects the section, whether or not the server allows it', async () => {
