@@ -31,7 +31,7 @@ async function faults(text: string): Promise<string[]> {
       'no-duplicate-exported-ports': 2,
       'no-unbound-port-interfaces': 2,
       'no-version-field': 2,
-      'require-quotes-in-ports': 2,
+      'require-quotes-in-ports': [2, { quoteType: 'double' }],
       'service-image-require-explicit-tag': 2,
       'service-keys-order': 0,
       'services-alphabetical-order': 0,

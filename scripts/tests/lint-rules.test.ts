@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises'
+import { readdir, readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { ESLint } from 'eslint'
 import { describe, expect, test } from 'vitest'
@@ -134,6 +134,10 @@ describe('lint: the list of leaf shells', () => {
   const shells = Object.entries(packages).flatMap(([name, { shells }]) =>
     Object.entries(shells).map(([file, effects]) => ({ name, file, effects })),
   )
+
+  test('names every package, so that none is without rules', async () => {
+    expect(Object.keys(packages).toSorted()).toEqual((await readdir(`${root}packages`)).toSorted())
+  })
 
   test.each(shells)('$name/src/$file has exactly the effects it is listed with', async ({ name, file, effects }) => {
     const text = await readFile(`${root}packages/${name}/src/${file}`, 'utf8')
