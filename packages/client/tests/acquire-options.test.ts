@@ -2,7 +2,7 @@ import { normaliseTimes, parseDuration, TicketError } from '@ticketing/client'
 import { describe, expect, test } from 'vitest'
 
 function times(given: Record<string, unknown>): unknown {
-  return normaliseTimes({ wait: 5, lease: 30, minWork: 1, ...given } as Parameters<typeof normaliseTimes>[0])
+  return normaliseTimes({ wait: 5, lease: 30, minWork: 1, ...given })
 }
 
 describe('durations', () => {

@@ -28,7 +28,7 @@ describe('closing', () => {
     const server = await ScriptedServer.listen({
       welcome: () => ({ type: 'leader', leads: false, address: undefined }),
     })
-    const unsent = brokerOn(server.address).broker
+    const { broker: unsent, clock } = brokerOn(server.address)
     await server.session(0)
     const never = failure(unsent.acquire('k', short))
     const ready = failure(unsent.waitReady(5))
@@ -36,6 +36,7 @@ describe('closing', () => {
     expect(await never).toMatchObject({ code: 'TICKET_CLOSED', outcome: 'not-executed' })
     expect((await never)?.message).toContain('never sent')
     expect(await ready).toMatchObject({ code: 'TICKET_CLOSED', outcome: 'not-executed' })
+    expect(clock.pendingTimers).toBe(0)
 
     const { broker, session } = await connected()
     const [plain, withSignal] = [
@@ -128,10 +129,13 @@ describe('closing', () => {
   })
 
   test('C15: closing cancels every timer and connection of the broker', async () => {
-    const { server, broker, clock } = await connected(grants)
-    await broker.acquire('k', { ...short, signal: new AbortController().signal })
-    const closed = broker.close()
-    await closed
+    const { server, broker, clock, session } = await connected(grants)
+    const ticket = await broker.acquire('k', { ...short, signal: new AbortController().signal })
+    const released = ticket.release()
+    await session.release()
+    session.send({ type: 'released', token: 7n, key: 'k' })
+    await released
+    await broker.close()
     expect(clock.pendingTimers).toBe(0)
     await until(() => server.sessions.every(({ hasEnded }) => hasEnded))
     clock.advance(60_000)

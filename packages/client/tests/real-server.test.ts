@@ -1,4 +1,4 @@
-import { type AcquireResult, TicketBroker, TicketError } from '@ticketing/client'
+import { type AcquireResult, TicketBroker, type TicketError } from '@ticketing/client'
 import { type ServerOptions, startServer, type TicketingServer } from '@ticketing/server'
 import { describe, expect, onTestFinished, test } from 'vitest'
 

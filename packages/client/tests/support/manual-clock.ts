@@ -1,5 +1,8 @@
 import type { Clock, Moment, Timer } from '@ticketing/client/internal'
 
+/** More timers than any test has in one step. */
+const firedMax = 100_000
+
 interface ManualTimer {
   readonly dueAt: number
   readonly callback: () => void
@@ -32,10 +35,12 @@ export class ManualClock implements Clock {
   /** Time passes and each timer fires at its own moment. */
   advance(milliseconds: number): void {
     const end = this.#monotonic + milliseconds
+    let fired = 0
     for (let timer = this.#firstDue(end); timer !== undefined; timer = this.#firstDue(end)) {
       this.#moveTo(Math.max(timer.dueAt, this.#monotonic))
       this.#timers.delete(timer)
       timer.callback()
+      if (++fired > firedMax) throw new Error('Timers that are due at once set each other again and again.')
     }
     this.#moveTo(end)
   }

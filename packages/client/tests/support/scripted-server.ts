@@ -20,6 +20,8 @@ export interface Script {
   readonly welcome?: (sessionNumber: number) => ServerFrame | undefined
   /** Whether pings are answered at once; by default they are. */
   readonly answersPings?: boolean
+  /** Leaves its side of a connection open when the client closes the other. */
+  readonly staysHalfOpen?: boolean
   /** Handles each frame but pings; without it they are only recorded. */
   readonly onFrame?: (frame: AcquireFrame | ReleaseFrame, session: ScriptedSession) => void
 }
@@ -33,7 +35,7 @@ export class ScriptedServer {
 
   private constructor(script: Script) {
     this.#script = script
-    this.#server = createServer((socket) => {
+    this.#server = createServer({ allowHalfOpen: script.staysHalfOpen === true }, (socket) => {
       this.#sockets.add(socket)
       socket.on('close', () => this.#sockets.delete(socket))
       this.sessions.push(new ScriptedSession(socket, this.#script, this.sessions.length))
