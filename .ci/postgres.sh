@@ -12,8 +12,9 @@ ensure_given_postgres() {
     echo 'PostgreSQL: the one at 127.0.0.1:5432.'
   else
     echo 'PostgreSQL: none at 127.0.0.1:5432, so a throwaway server is started.'
-    postgres_programs >/dev/null || install_postgres
-    start_given_postgres "$(postgres_programs)"
+    local programs
+    programs=$(postgres_programs) || { install_postgres && programs=$(postgres_programs); }
+    start_given_postgres "$programs"
   fi
 }
 
