@@ -32,16 +32,19 @@ export interface Ticket {
   /** Strictly greater than every token granted before it, of any key. */
   readonly token: bigint
   /**
-   * Aborts when the conservative lease ends (C9). Its reason is a `TicketError`. A release does not abort it.
+   * Aborts when the conservative lease ends (C9). Its reason is a `TicketError`. A release does not abort it; once the
+   * release was answered, it never aborts.
    */
   readonly signal: AbortSignal
-  /** Seconds of the lease that certainly remain, never negative (C9). */
+  /** Seconds of the lease that certainly remain, never negative (C9); 0 once {@link release} was called. */
   remaining(): number
   /**
    * Releases exactly this grant and tries for at most 5 s (C11). Called again, it shares the first call's result and
-   * sends nothing.
+   * sends nothing; only after it was unconfirmed does a new call try anew. Where a connection was lost and the release
+   * sent again on another, `'not-current'` may mean that the first copy did it.
    *
    * @throws {TicketError} `TICKET_RELEASE_UNCONFIRMED` where no final answer came: the grant may last until its lease ends.
+   * `TICKET_CLOSED` where the broker was closed before the call.
    */
   release(): Promise<ReleaseResult>
   /** A bounded, best-effort release (C12): it never rejects. Where the result matters, call {@link release}. */

@@ -10,8 +10,7 @@ export function setDeadline(clock: Clock, dueAt: number, callback: (now: Moment)
   let timer = clock.setTimer(milliseconds, () => {
     const now = clock.now()
     if (now.monotonic - dueAt <= stallMilliseconds) callback(now)
-    // The event loop reads its sockets before it comes to this timer.
-    else timer = clock.setTimer(1, () => callback(clock.now()))
+    else timer = clock.afterInput(() => callback(clock.now()))
   })
   return { cancel: () => timer.cancel() }
 }

@@ -21,6 +21,8 @@ export interface Clock {
   setTimer(milliseconds: number, callback: () => void): Timer
   /** As {@link setTimer}, but the timer alone does not keep the process alive. */
   setBackgroundTimer(milliseconds: number, callback: () => void): Timer
+  /** Calls back once, after what had arrived on the connections by now was read. */
+  afterInput(callback: () => void): Timer
 }
 
 /** All that a broker takes from its process. Tests and simulations put their own in place. */

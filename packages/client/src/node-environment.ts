@@ -14,6 +14,11 @@ export const nodeEnvironment: Environment = {
       const timer = setTimeout(callback, milliseconds).unref()
       return { cancel: () => clearTimeout(timer) }
     },
+    // The event loop polls its sockets between timers and immediates.
+    afterInput(callback) {
+      const immediate = setImmediate(callback)
+      return { cancel: () => clearImmediate(immediate) }
+    },
   },
   random: Math.random,
   randomBytes,

@@ -5,7 +5,7 @@ import type { SessionEnd } from './session-end.js'
 import type { TicketError } from './ticket-errors.js'
 
 /** What {@link Readiness} asks about the sessions. */
-export interface Readable {
+export interface LeadingSessions {
   readonly leading: unknown
   readonly lastFailure: SessionEnd | undefined
 }
@@ -19,10 +19,10 @@ interface Waiter {
 /** Those who wait for the first leading session. */
 export class Readiness {
   readonly #clock: Clock
-  readonly #sessions: Readable
+  readonly #sessions: LeadingSessions
   readonly #waiters = new Set<Waiter>()
 
-  constructor(clock: Clock, sessions: Readable) {
+  constructor(clock: Clock, sessions: LeadingSessions) {
     this.#clock = clock
     this.#sessions = sessions
   }

@@ -18,6 +18,7 @@ export class HeldTicket implements Ticket {
   #check: Timer | undefined
   #release: Promise<ReleaseResult> | undefined
   #releaseFailed = false
+  #wasReleased = false
 
   constructor(
     key: string,
@@ -39,7 +40,7 @@ export class HeldTicket implements Ticket {
   get signal(): AbortSignal {
     if (this.#over === undefined) {
       this.#over = new AbortController()
-      this.#watch()
+      if (!this.#wasReleased) this.#watch()
     }
     return this.#over.signal
   }
@@ -53,7 +54,10 @@ export class HeldTicket implements Ticket {
       this.#releaseFailed = false
       this.#release = this.#lane.release(this.key, this.token, this.#grantedOn)
       this.#release.then(
-        () => this.#check?.cancel(),
+        () => {
+          this.#wasReleased = true
+          this.#check?.cancel()
+        },
         // Also marks the failure as seen: a release that nobody awaits must not end the process.
         () => {
           this.#releaseFailed = true

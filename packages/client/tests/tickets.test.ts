@@ -145,6 +145,19 @@ describe('tickets', () => {
     await session.release()
     session.send({ type: 'released', token: 7n, key: 'k' })
     await released
+    const late = (await broker.acquire('other', short)).signal
+    clock.advance(20_000)
+    expect([signal.aborted, late.aborted]).toEqual([false, true])
+  })
+
+  test('C9: a signal first asked for after the release never aborts', async () => {
+    const { broker, clock, session } = await connected(grants)
+    const ticket = await broker.acquire('k', short)
+    const released = ticket.release()
+    await session.release()
+    session.send({ type: 'released', token: 7n, key: 'k' })
+    await released
+    const { signal } = ticket
     clock.advance(20_000)
     expect(signal.aborted).toBe(false)
   })

@@ -28,6 +28,12 @@ export class ManualClock implements Clock {
     return this.setTimer(milliseconds, callback)
   }
 
+  /** Real: tests let their bytes come over real sockets. */
+  afterInput(callback: () => void): Timer {
+    const immediate = setImmediate(callback)
+    return { cancel: () => clearImmediate(immediate) }
+  }
+
   get pendingTimers(): number {
     return this.#timers.size
   }
