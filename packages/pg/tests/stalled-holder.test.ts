@@ -22,9 +22,8 @@ describe.skipIf(process.platform === 'win32').each(databaseTargets())('a stopped
     await bed[Symbol.asyncDispose]()
   })
 
-  const order = (scenario: 'late' | 'alternating' | 'before-check' | 'before-begin', seconds: number) => ({
-    ...{ scenario, url: bed.url, key: scenario, token: '10', leaseSeconds: seconds },
-  })
+  const order = (scenario: 'late' | 'alternating' | 'before-check' | 'before-begin', seconds: number) =>
+    holder.order({ scenario, url: bed.url, key: scenario, token: '10', leaseSeconds: seconds })
   /** The next holder's section: what it read of the stopped one's write, and when it got in. */
   const succeed = (key: string, token: bigint) => {
     const broker = new ScriptedBroker(token - 1n)
@@ -42,7 +41,7 @@ describe.skipIf(process.platform === 'win32').each(databaseTargets())('a stopped
   }
 
   it('F4, F15: late in its lease it is ended by the database when the lease is over, and its writes are gone', async () => {
-    holder.order(order('late', leaseSeconds))
+    order('late', leaseSeconds)
     const { remainingSeconds } = await holder.told('at')
     const leaseOverAt = performance.now() + remainingSeconds * 1000
     await holder.stop()
@@ -57,7 +56,7 @@ describe.skipIf(process.platform === 'win32').each(databaseTargets())('a stopped
   })
 
   it('F4: short statements between long stops do not carry it past its lease', async () => {
-    holder.order(order('alternating', leaseSeconds))
+    order('alternating', leaseSeconds)
     const { remainingSeconds } = await holder.told('at')
     const leaseOverAt = performance.now() + remainingSeconds * 1000
     await holder.stop()
@@ -76,7 +75,7 @@ describe.skipIf(process.platform === 'win32').each(databaseTargets())('a stopped
   })
 
   it('F1, F3: stopped before its last look at the lease, it sends the database nothing', async () => {
-    holder.order(order('before-check', 1))
+    order('before-check', 1)
     await holder.stopped()
     // It was stopped with its lease running, so this long after the lease is over for certain.
     await delay(1_000)
@@ -88,7 +87,7 @@ describe.skipIf(process.platform === 'win32').each(databaseTargets())('a stopped
   })
 
   it('F1, F2: stopped after that look, as BEGIN leaves, its claim is refused with its token and the high-water', async () => {
-    holder.order(order('before-begin', 1))
+    order('before-begin', 1)
     await holder.stopped()
     // Far past the lease: what it notes first when it wakes is that the claim's time is over; the answer counts all the same.
     await delay(2_500)
