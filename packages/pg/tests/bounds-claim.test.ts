@@ -20,14 +20,13 @@ describe.each(databaseTargets())('a claim that waits for its row on $name', (tar
 
   /** Somebody who locks the rows of these keys and does not go on. Ends when it is let go. */
   async function lockRows(...keys: string[]): Promise<() => Promise<void>> {
-    const client = await bed.admin.connect()
+    const client = await bed.client()
     await client.query('BEGIN')
     for (const key of keys) {
       await client.query('SELECT 1 FROM ticketing_fence WHERE lock_key = $1 FOR UPDATE', [Buffer.from(key)])
     }
     return async () => {
       await client.query('ROLLBACK')
-      client.release()
     }
   }
 
@@ -69,7 +68,7 @@ describe.each(databaseTargets())('a claim that waits for its row on $name', (tar
   })
 
   it('F4: the same for a key that has no row yet, behind an insert that is not committed', async () => {
-    const client = await bed.admin.connect()
+    const client = await bed.client()
     await client.query('BEGIN')
     await client.query(
       "INSERT INTO ticketing_fence (lock_key, token, attempt, claimed_at) VALUES ('new', 1, '', now())",
@@ -79,7 +78,6 @@ describe.each(databaseTargets())('a claim that waits for its row on $name', (tar
       /^55P03$/,
     )
     await client.query('ROLLBACK')
-    client.release()
     expect(await bed.fenceRow('new')).toBeUndefined()
   })
 
@@ -88,7 +86,7 @@ describe.each(databaseTargets())('a claim that waits for its row on $name', (tar
     await own.fence(new ScriptedBroker()).run('short', () => undefined)
     await own.setDefault('statement_timeout', '100ms')
     const fence = own.fence(new ScriptedBroker(2_000n))
-    const client = await own.admin.connect()
+    const client = await own.client()
     await client.query('BEGIN')
     await client.query('SELECT 1 FROM ticketing_fence FOR UPDATE')
     await expectBlocked(
@@ -96,7 +94,6 @@ describe.each(databaseTargets())('a claim that waits for its row on $name', (tar
       /^57014$/,
     )
     await client.query('ROLLBACK')
-    client.release()
   })
 
   it('F4, F8: several keys share the bound: waits one after another stay within the lease', async () => {

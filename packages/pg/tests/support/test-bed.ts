@@ -20,6 +20,7 @@ export class TestBed implements AsyncDisposable {
   readonly admin: pg.Pool
   readonly #database: TestDatabase
   readonly #pools: pg.Pool[] = []
+  readonly #clients: pg.Client[] = []
   readonly #roles: string[] = []
 
   private constructor(database: TestDatabase) {
@@ -42,6 +43,15 @@ export class TestBed implements AsyncDisposable {
     pool.on('error', () => undefined)
     this.#pools.push(pool)
     return pool
+  }
+
+  /** A connection of somebody else's, to lock rows with. The bed ends it, whatever it still holds. */
+  async client(): Promise<pg.Client> {
+    const client = new pg.Client({ connectionString: this.url })
+    client.on('error', () => undefined)
+    await client.connect()
+    this.#clients.push(client)
+    return client
   }
 
   /** A fence on a pool of its own, with times that no test runs into by accident. */
@@ -87,6 +97,7 @@ export class TestBed implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all(this.#clients.map((client) => client.end()))
     // What a role was granted in this database must go before the role can.
     for (const name of this.#roles) await this.admin.query(`DROP OWNED BY ${name}; DROP ROLE ${name}`)
     await Promise.all(this.#pools.map((pool) => pool.end()))
