@@ -28,9 +28,7 @@ export const packages = {
   },
   pg: {
     imports: ['client', 'core'],
-    shells: {
-      'pg-session.ts': ['timers'],
-    },
+    shells: {},
   },
   knex: {
     imports: ['client', 'core'],

@@ -1,39 +1,15 @@
-import { type HostTransactionOptions, invalidArgument } from '@ticketing/core'
+import { invalidArgument } from '@ticketing/core'
+import type { ConnectionSource } from '@ticketing/core/pg-driver'
 import type { PgClient, PgPool } from './pg-driver.js'
 
-/**
- * Takes a connection that is in no transaction. One that came back to its pool in the middle of one (somebody forgot its
- * COMMIT) is destroyed: BEGIN would only warn there, and the claim would belong to a stranger's transaction.
- */
-export async function checkOut(pool: PgPool, options: HostTransactionOptions): Promise<PgClient> {
-  for (;;) {
-    const client = await connect(pool, options.connectSignal)
-    const status = client.getTransactionStatus?.()
-    if (status !== 'T' && status !== 'E') return client
-    const error = new Error('The pool handed out a connection that was still in a transaction.')
-    client.release(error)
-    options.onConnectionDestroyed(error)
+/** How a pool of node-postgres gives and takes its clients. */
+export function connectionsOf(pool: PgPool): ConnectionSource<PgClient> {
+  return {
+    take: async () => (await pool.connect()) as PgClient,
+    giveBack: (client) => client.release(),
+    destroy: (client, error) => client.release(error),
+    transactionStatus: (client) => client.getTransactionStatus?.(),
   }
-}
-
-function connect(pool: PgPool, signal: AbortSignal | undefined): Promise<PgClient> {
-  return new Promise((resolve, reject) => {
-    const onAbort = () => reject(signal?.reason as Error)
-    if (signal?.aborted) return onAbort()
-    signal?.addEventListener('abort', onAbort, { once: true })
-    pool.connect().then(
-      (client) => {
-        signal?.removeEventListener('abort', onAbort)
-        // The section has given up meanwhile: the connection that came too late goes straight back.
-        if (signal?.aborted) client.release()
-        else resolve(client as PgClient)
-      },
-      (error: unknown) => {
-        signal?.removeEventListener('abort', onAbort)
-        reject(error)
-      },
-    )
-  })
 }
 
 /** @throws {FenceError} `FENCE_INVALID_ARGUMENT` where `pool` is no pool of node-postgres. */

@@ -5,7 +5,8 @@ import {
   postgres,
   type TransactionHost,
 } from '@ticketing/core'
-import { checkOut } from './pg-checkout.js'
+import { checkOut, describePgError } from '@ticketing/core/pg-driver'
+import { connectionsOf } from './pg-checkout.js'
 import type { PgPool } from './pg-driver.js'
 import { PgSession } from './pg-session.js'
 import type { PgTransaction } from './pg-transaction.js'
@@ -31,7 +32,7 @@ export class PgHost implements TransactionHost<PgTransaction> {
     options: HostTransactionOptions,
     body: (tx: HostTransaction<PgTransaction>) => Promise<R>,
   ): Promise<R> {
-    const client = await checkOut(this.pool, options)
+    const client = await checkOut(connectionsOf(this.pool), options)
     const session = new PgSession(client, options, this.#settings)
     let result: R
     try {
@@ -44,10 +45,7 @@ export class PgHost implements TransactionHost<PgTransaction> {
     return result
   }
 
-  /** Only errors that the server sent carry a SQLSTATE; a socket's EPIPE has five letters too. */
   describeError(error: unknown): DatabaseErrorFacts {
-    const { code, severity } = (error ?? {}) as { code?: unknown; severity?: unknown }
-    const fromServer = typeof code === 'string' && typeof severity === 'string'
-    return { sqlState: fromServer ? code : undefined, fatal: severity === 'FATAL' || severity === 'PANIC' }
+    return describePgError(error)
   }
 }

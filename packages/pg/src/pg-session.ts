@@ -8,20 +8,19 @@ import {
   type TransactionState,
   transactionAborted,
 } from '@ticketing/core'
-import { PgWatch } from '@ticketing/core/pg-driver'
+import {
+  answeredWithin,
+  claimMillisecondsMax,
+  commitMillisecondsMax,
+  handleEnded,
+  PgWatch,
+  rollbackMillisecondsMax,
+  statementRefusal,
+} from '@ticketing/core/pg-driver'
 import { type PgClient, type PgQueryConfig, type PgResult, type PgWire, queryClassOf } from './pg-driver.js'
 import { exchange, type FenceStatement, forgetPrepared, named } from './pg-exchange.js'
 import type { PgHostSettings } from './pg-host.js'
-import { handleEnded, type PgTransaction, readQuery, refusal } from './pg-transaction.js'
-
-/** How long the claim may go without an answer once the lease, and with it the database's own bound, is over. */
-const claimMillisecondsMax = 1_000
-/** How long COMMIT may go without an answer before its outcome is called unknown. */
-const commitMillisecondsMax = 30_000
-/** How long ROLLBACK may take, the statement before it included, before the connection is destroyed instead. */
-const rollbackMillisecondsMax = 5_000
-/** The part of each of these bounds that a process which stood still gets after it is awake again. */
-const lastMilliseconds = 1_000
+import { type PgTransaction, readQuery } from './pg-transaction.js'
 
 /** One connection for the time of one section's transaction. Statements go out one after another, never two at a time. */
 export class PgSession implements HostTransaction<PgTransaction> {
@@ -148,7 +147,7 @@ export class PgSession implements HostTransaction<PgTransaction> {
   async #userQuery(config: PgQueryConfig): Promise<PgResult> {
     return await this.#inTurn(async () => {
       const left = this.#options.remainingMilliseconds?.() ?? Number.POSITIVE_INFINITY
-      const refused = refusal({
+      const refused = statementRefusal({
         handleEnded: this.#handleEnded,
         transactionEnded: this.#watch.ended,
         leaseOver: left < 1,
@@ -226,28 +225,6 @@ export class PgSession implements HostTransaction<PgTransaction> {
     const answered = () => this.#watch.answered()
     this.#turn = result.then(answered, answered)
     return result
-  }
-}
-
-/**
- * Waits for an answer for a limited time, of which the last second is counted by itself: to a process that stood still
- * (swapped out, paused) the time may be over before it could read, or even send, anything since.
- *
- * @throws {Error} where the answer does not come in time; it is then no longer waited for.
- */
-async function answeredWithin<T>(milliseconds: number, what: string, answer: Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_, reject) => {
-    const expire = () => reject(new Error(`${what} was not answered within ${milliseconds / 1000} s.`))
-    const countLastSecond = () => {
-      timer = setTimeout(expire, lastMilliseconds)
-    }
-    timer = setTimeout(countLastSecond, milliseconds - lastMilliseconds)
-  })
-  try {
-    return await Promise.race([answer, late])
-  } finally {
-    clearTimeout(timer)
   }
 }
 

@@ -1,4 +1,4 @@
-import { FenceError, invalidArgument, leaseExpired, transactionEnded } from '@ticketing/core'
+import { invalidArgument } from '@ticketing/core'
 import type { PgQueryConfig, PgResult, PgRow } from './pg-driver.js'
 
 /** What a section's work runs its statements with: `query` of node-postgres in its promise form. */
@@ -12,13 +12,6 @@ export interface PgTransaction {
    */
   query<Row = PgRow>(text: string, values?: readonly unknown[]): Promise<PgResult<Row>>
   query<Row = PgRow>(config: PgQueryConfig): Promise<PgResult<Row>>
-}
-
-/** What a statement's turn finds out about its section. */
-export interface SectionState {
-  readonly handleEnded: boolean
-  readonly transactionEnded: boolean
-  readonly leaseOver: boolean
 }
 
 /** Reads the arguments of `query`; what the fence cannot follow to its end is refused before anything is sent. */
@@ -42,23 +35,6 @@ export function readQuery(config: unknown, values: unknown, rest: readonly unkno
     throw invalidArgument('query', 'COPY is not possible inside a section; use INSERT … SELECT FROM unnest($1)')
   }
   return query
-}
-
-/** The refusal that a statement meets at its turn, if any. */
-export function refusal(state: SectionState): FenceError | undefined {
-  if (state.handleEnded) return handleEnded()
-  if (state.transactionEnded) return transactionEnded()
-  return state.leaseOver ? leaseExpired(undefined) : undefined
-}
-
-/** A statement came after the end of its section (F14). */
-export function handleEnded(): FenceError {
-  return new FenceError(
-    'FENCE_HANDLE_ENDED',
-    'not-executed',
-    'A statement was sent through the transaction of a section that has ended. It was not executed. Await all work ' +
-      'inside the section; what does not belong to it needs a connection of its own.',
-  )
 }
 
 function isCopy(text: string): boolean {

@@ -7,12 +7,23 @@ export const rollbackMillisecondsMax = 5_000
 /** How long the claim may go without an answer once the lease, and with it the database's own bound, is over. */
 export const claimMillisecondsMax = 1_000
 
-/** @throws {Error} where the answer does not come in time; it is then no longer waited for. */
+/** The part of each of these bounds that a process which stood still gets after it is awake again. */
+const lastMilliseconds = 1_000
+
+/**
+ * Waits for an answer for a limited time, of which the last second is counted by itself: to a process that stood still
+ * (swapped out, paused) the time may be over before it could read, or even send, anything since.
+ *
+ * @throws {Error} where the answer does not come in time; it is then no longer waited for.
+ */
 export async function answeredWithin<T>(milliseconds: number, what: string, answer: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {
-    const seconds = milliseconds / 1000
-    timer = setTimeout(() => reject(new Error(`${what} was not answered within ${seconds} s.`)), milliseconds)
+    const expire = () => reject(new Error(`${what} was not answered within ${milliseconds / 1000} s.`))
+    const countLastSecond = () => {
+      timer = setTimeout(expire, lastMilliseconds)
+    }
+    timer = setTimeout(countLastSecond, milliseconds - lastMilliseconds)
   })
   try {
     return await Promise.race([answer, late])
