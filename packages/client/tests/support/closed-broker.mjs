@@ -14,7 +14,11 @@ const waiting = [
 ]
 const ended = Promise.allSettled(waiting)
 if (mode === 'open') {
-  console.log('open')
+  // On the session of the waiter, so behind it: the answer tells that the queue's one place is taken.
+  const { status } = await broker.tryAcquire('k', { ...options, wait: 1 })
+  console.log(
+    `${status}, kept alive by ${process.getActiveResourcesInfo().includes('TCPSocketWrap') ? 'its sockets' : 'nothing'}`,
+  )
 } else {
   await broker.close()
   const codes = (await ended).map((result) => (result.status === 'rejected' ? result.reason.code : 'granted'))
