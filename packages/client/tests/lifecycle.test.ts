@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
+import type { TicketError } from '@ticketing/client'
 import { startServer } from '@ticketing/server'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { brokerOn, stateOf } from './support/brokers.js'
