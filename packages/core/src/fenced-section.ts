@@ -42,7 +42,10 @@ export async function runFencedSection<Handle, R>(
       const end = await runAttempt(context, settings, tickets, work)
       if (end.committed) return end.result
       if (end.retryable === undefined) throw end.error
-      if (end.retryable === 'work' && ++reruns > settings.retries) throw end.error
+      // F15: with too little lease for another run, the work's own error is still what its caller gets.
+      if (end.retryable === 'work' && (++reruns > settings.retries || tickets.remaining() < settings.minWorkSeconds)) {
+        throw end.error
+      }
       reporter.report('retry', { keys: settings.keys, attempt, of: end.retryable, error: end.error })
     }
   } finally {

@@ -25,7 +25,7 @@ export interface TransactionHost<Handle> {
    *   since `body` had resolved.
    *
    * A connection whose BEGIN, COMMIT or ROLLBACK failed or timed out is destroyed (F13) and reported. The promise
-   * settles only when the connection is back in its pool or destroyed.
+   * settles only when `body` has settled and the connection is back in its pool or destroyed.
    */
   transaction<R>(options: HostTransactionOptions, body: (tx: HostTransaction<Handle>) => Promise<R>): Promise<R>
 

@@ -116,6 +116,20 @@ describe.each(hostKinds)('$shape, $evidence', (kind) => {
     },
   )
 
+  test('F5, F15: work that may run again but has too little lease left for it ends with its own error', async () => {
+    const { fence, database, time, events } = sectionWorld(kind)
+    const failure = new DatabaseError('40001')
+    database.at('UPDATE one', fails(failure))
+    const error = await rejection(
+      fence.run('a', { retries: 5 }, async (tx) => {
+        time.stall(9_000)
+        await tx.query('UPDATE one')
+      }),
+    )
+    expect(error).toBe(failure)
+    expect(events).toEqual([])
+  })
+
   test('F5: without retries, work that meets a serialisation failure is never run again', async () => {
     for (const sqlState of ['40001', '40P01']) {
       const { fence, database, events } = sectionWorld(kind)
