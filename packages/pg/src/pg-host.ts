@@ -8,22 +8,16 @@ import {
 import { checkOut, describePgError } from '@ticketing/core/pg-driver'
 import { connectionsOf } from './pg-checkout.js'
 import type { PgPool } from './pg-driver.js'
-import { PgSession } from './pg-session.js'
+import { PgSession, type PgSessionSettings } from './pg-session.js'
 import type { PgTransaction } from './pg-transaction.js'
-
-/** How the adapter talks to the server. */
-export interface PgHostSettings {
-  /** Keep the claim as a prepared statement of each connection. */
-  readonly prepare: boolean
-}
 
 /** Runs a section's transaction on a pool of node-postgres. */
 export class PgHost implements TransactionHost<PgTransaction> {
   readonly dialect = postgres
   readonly pool: PgPool
-  readonly #settings: PgHostSettings
+  readonly #settings: PgSessionSettings
 
-  constructor(pool: PgPool, settings: PgHostSettings) {
+  constructor(pool: PgPool, settings: PgSessionSettings) {
     this.pool = pool
     this.#settings = settings
   }

@@ -19,8 +19,13 @@ import {
 } from '@ticketing/core/pg-driver'
 import { type PgClient, type PgQueryConfig, type PgResult, type PgWire, queryClassOf } from './pg-driver.js'
 import { exchange, type FenceStatement, forgetPrepared, named } from './pg-exchange.js'
-import type { PgHostSettings } from './pg-host.js'
 import { type PgTransaction, readQuery } from './pg-transaction.js'
+
+/** How the adapter talks to the server. */
+export interface PgSessionSettings {
+  /** Keep the claim as a prepared statement of each connection. */
+  readonly prepare: boolean
+}
 
 /** One connection for the time of one section's transaction. Statements go out one after another, never two at a time. */
 export class PgSession implements HostTransaction<PgTransaction> {
@@ -35,7 +40,7 @@ export class PgSession implements HostTransaction<PgTransaction> {
   #prepare: boolean
   #turn: Promise<unknown> = Promise.resolve()
 
-  constructor(client: PgClient, options: HostTransactionOptions, settings: PgHostSettings) {
+  constructor(client: PgClient, options: HostTransactionOptions, settings: PgSessionSettings) {
     this.#client = client
     this.#options = options
     this.#prepare = settings.prepare
