@@ -36,7 +36,7 @@ export interface PgPool {
 
 /** The protocol side of a client: writes messages, emits each message of the server by its name. */
 export interface PgWire {
-  readonly stream: { cork?(): void; uncork?(): void }
+  readonly stream: { readonly writable: boolean; write(bytes: Uint8Array): unknown }
   parse(message: { text: string; name: string }): void
   bind(message: { statement: string; values: readonly unknown[]; valueMapper: (value: unknown) => unknown }): void
   describe(message: { type: 'P'; name: '' }): void

@@ -94,23 +94,20 @@ class Exchange implements PgSubmittable {
     }
     wire.on('parseComplete', onParsed)
     this.#stop = () => wire.off('parseComplete', onParsed)
-    wire.stream.cork?.()
-    try {
+    inOneWrite(wire, (gathered) => {
       for (const { text, values, name } of this.#statements) {
         if (name === undefined || !prepared.has(name)) {
-          wire.parse({ text, name: name ?? '' })
+          gathered.parse({ text, name: name ?? '' })
           parsing.push(name)
         }
-        wire.bind({ statement: name ?? '', values, valueMapper: bindText })
-        wire.describe({ type: 'P', name: '' })
-        wire.execute({})
+        gathered.bind({ statement: name ?? '', values, valueMapper: bindText })
+        gathered.describe({ type: 'P', name: '' })
+        gathered.execute({})
       }
-      wire.sync()
+      gathered.sync()
       this.#hooks.onSent()
-      this.#hooks.behind?.(wire)
-    } finally {
-      wire.stream.uncork?.()
-    }
+      this.#hooks.behind?.(gathered)
+    })
     return null
   }
 
@@ -143,6 +140,17 @@ class Exchange implements PgSubmittable {
     if (error) this.#reject(error)
     else this.#resolve(this.#rows)
   }
+}
+
+/**
+ * Lets node-postgres serialise its messages into one buffer and writes that. A write of one buffer costs less than half
+ * of a vectored write of eight, which is what cork and uncork come to, and the write is most of a section's own time.
+ */
+function inOneWrite(wire: PgWire, serialise: (gathered: PgWire) => void): void {
+  const parts: Uint8Array[] = []
+  const stream = { writable: wire.stream.writable, write: (part: Uint8Array) => parts.push(part) }
+  serialise(Object.create(wire, { stream: { value: stream } }) as PgWire)
+  if (parts.length > 0) wire.stream.write(Buffer.concat(parts))
 }
 
 /** Lists of text as PostgreSQL array literals; everything else is text already. */
