@@ -7,6 +7,7 @@ import pg from 'pg'
 const server = await startServer({ listen: '127.0.0.1:0' }) // in production: ticketing-server, in a process of its own
 const database = await startEmbeddedPostgres() // in production: your own PostgreSQL
 const pool = new pg.Pool({ connectionString: database.url })
+pool.on('error', (error) => console.error('an idle connection ended:', error.message)) // else it would end the process
 const broker = TicketBroker.connect(server.address)
 const fence = pgFence(pool, { broker, defaults: { wait: 5, lease: 30, minWork: 2 } })
 await fence.migrate()

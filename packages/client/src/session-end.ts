@@ -56,7 +56,7 @@ function refusalError(address: string, reason: string): TicketError {
     case 'auth_failed':
       return sessionError(
         'TICKET_AUTH_FAILED',
-        `The server at ${address} does not accept the token of this broker. Give TicketBroker.connect one of the server's client tokens.`,
+        `The server at ${address} does not accept this broker's token, or the broker has none. Give TicketBroker.connect one of the server's client tokens: { token }.`,
       )
     case 'bad_request':
       return sessionError('TICKET_PROTOCOL', `The server at ${address} could not read what this client sent.`)

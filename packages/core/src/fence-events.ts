@@ -1,4 +1,5 @@
 import { EventEmitter } from 'node:events'
+import { invalidArgument } from './fence-errors.js'
 
 /** What happens on the side of a section and does not change its result. */
 export interface FenceEvents {
@@ -40,8 +41,14 @@ export class FenceReporter {
     this.#logger = logger
   }
 
-  /** @returns a function that takes the listener off again. */
+  /**
+   * @returns a function that takes the listener off again.
+   * @throws {FenceError} `FENCE_INVALID_ARGUMENT` for an event that does not exist.
+   */
   on<Name extends FenceEventName>(name: Name, listener: (event: FenceEvents[Name]) => void): () => void {
+    if (!Object.hasOwn(messages, name)) {
+      throw invalidArgument('event', `must be one of ${Object.keys(messages).join(', ')}, not ${JSON.stringify(name)}`)
+    }
     this.#emitter.on(name, listener)
     return () => this.#emitter.off(name, listener)
   }

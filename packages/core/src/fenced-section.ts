@@ -160,8 +160,11 @@ function failedAttempt<Handle>(
     case 'working':
     case 'ending':
       if (meaning === 'serialisation') return failed(error, 'work')
-      // F15: the database ended the transaction of a lease that is over; the work saw only that its connection broke.
-      if (leaseIsOver(tickets) && tx?.state() === 'lost') return failed(leaseExpired(tx.firstError() ?? error))
+      // F15: the database ended the transaction, or a statement of it, because the lease is over; the work saw only that
+      // its connection broke, or that a statement was cut off.
+      if (endedByBound(tickets, tx?.state() === 'lost' || meaning === 'blocked' || meaning === 'lease-ended')) {
+        return failed(leaseExpired(tx?.firstError() ?? error))
+      }
       return failed(error)
     case 'committing':
       return failed(explainCommitError(host.dialect, facts, error), meaning === 'serialisation' ? 'work' : undefined)
@@ -185,6 +188,11 @@ function requireLease(tickets: SectionTickets, minWorkSeconds: number): void {
 /** Below one millisecond the database could not be given a bound: 0 would mean none (F4). */
 function leaseIsOver(tickets: SectionTickets): boolean {
   return tickets.remaining() * 1000 < 1
+}
+
+/** The database counts whole milliseconds, so its bound may come that much before the lease is over here. */
+function endedByBound(tickets: SectionTickets, ended: boolean): boolean {
+  return ended && tickets.remaining() * 1000 < 2
 }
 
 function remainingMilliseconds(tickets: SectionTickets): number {

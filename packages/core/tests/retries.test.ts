@@ -130,6 +130,26 @@ describe.each(hostKinds)('$shape, $evidence', (kind) => {
     expect(events).toEqual([])
   })
 
+  test.each(['57014', '25P03', '25P04'])(
+    'F15: a statement that the bound cut off (%s) when the lease was over is FENCE_LEASE_EXPIRED, and before that the work’s own error',
+    async (sqlState) => {
+      for (const [milliseconds, over] of [
+        [9_999, true],
+        [5_000, false],
+      ] as const) {
+        const { fence, database, time } = sectionWorld(kind)
+        const failure = new DatabaseError(sqlState)
+        database.at('UPDATE one', () => {
+          time.stall(milliseconds)
+          throw failure
+        })
+        const error = await rejection(fence.run('a', (tx) => tx.query('UPDATE one')))
+        if (over) expect(error).toMatchObject({ code: 'FENCE_LEASE_EXPIRED', outcome: 'not-executed', cause: failure })
+        else expect(error).toBe(failure)
+      }
+    },
+  )
+
   test('F5: without retries, work that meets a serialisation failure is never run again', async () => {
     for (const sqlState of ['40001', '40P01']) {
       const { fence, database, events } = sectionWorld(kind)

@@ -1,6 +1,6 @@
 /**
  * The limits of wire format version 2, in one place. Ranges are inclusive.
- * Source: the words of the specification (key, token, lease, wait) and its section "Frames".
+ * A change of one is a change of the wire format.
  */
 
 /** Bytes of a key, as UTF-8. */

@@ -15,8 +15,7 @@ export interface Ended {
 
 const buildProgram = `
   import { appendFileSync, cpSync, existsSync, rmSync, writeFileSync } from 'node:fs'
-  appendFileSync('../../built.log', process.cwd().split('/').at(-1))
-  appendFileSync('../../built.log', ' ')
+  appendFileSync('../../built.log', process.cwd().split('/').at(-1) + ' ')
   if (existsSync('fail')) { console.log('this is why'); process.exit(3) }
   rmSync('dist', { recursive: true, force: true })
   cpSync('src', 'dist', { recursive: true })
