@@ -1,7 +1,7 @@
 import type { Broker } from '@ticketing/client'
 import type { SectionTicket } from '@ticketing/core'
 import pg from 'pg'
-import { describe, expectTypeOf, it } from 'vitest'
+import { describe, expect, expectTypeOf, it } from 'vitest'
 import { type PgResult, type PgTransaction, pgFence } from '../src/index.js'
 import { noBroker } from './support/test-bed.js'
 
@@ -71,6 +71,6 @@ describe('the types of pgFence', () => {
     fence.on('retry', (event) => expectTypeOf(event.of).toEqualTypeOf<'claim' | 'work'>())
     fence.on('release-failed', (event) => expectTypeOf(event.token).toEqualTypeOf<bigint>())
     // @ts-expect-error No such event.
-    fence.on('retried', () => undefined)
+    expect(() => fence.on('retried', () => undefined)).toThrow(/event: must be one of release-failed, retry/)
   })
 })

@@ -33,6 +33,8 @@ function setShorter(setting: string, parameter: string): string {
 
 const timeoutsBefore17 = ['statement_timeout', 'idle_in_transaction_session_timeout']
 
+const boundsText = `SELECT ${[...timeoutsBefore17, 'lock_timeout'].map((setting) => setShorter(setting, '$1')).join(', ')}`
+
 /*
  * $1 is the bound of the transaction, $2 that of the claim, in milliseconds. A running transaction_timeout is not
  * re-armed by a new value: it is set to 0 first, and only where it is longer than ours. The text of its present value
@@ -59,6 +61,23 @@ function claimText(tables: FenceTables, source: string): string {
     'WHERE fence.token < excluded.token ' +
     'RETURNING pg_current_xact_id()::text AS identity, (SELECT resend::text FROM bounds) AS resend'
   )
+}
+
+/** The claim of one key and of several, for one pair of tables. */
+interface ClaimTexts {
+  readonly one: string
+  readonly many: string
+}
+
+// Kept, since a text that is put together for each section must be hashed for each one to find its prepared statement.
+const claimTexts = new WeakMap<FenceTables, ClaimTexts>()
+
+function claimTextsOf(tables: FenceTables): ClaimTexts {
+  const kept = claimTexts.get(tables)
+  if (kept !== undefined) return kept
+  const texts = { one: claimOne(tables), many: claimMany(tables) }
+  claimTexts.set(tables, texts)
+  return texts
 }
 
 const claimColumns = "claim.lock_key, claim.token, decode($3::text, 'hex'), clock_timestamp()"
@@ -147,11 +166,11 @@ export const postgres: PostgresDialect = {
     ]
     const [only] = claims
     if (claims.length === 1 && only !== undefined) {
-      return { text: claimOne(tables), values: [...shared, hex(only.key), String(only.token)] }
+      return { text: claimTextsOf(tables).one, values: [...shared, hex(only.key), String(only.token)] }
     }
     const keys = claims.map((claim) => hex(claim.key))
     const tokens = claims.map((claim) => String(claim.token))
-    return { text: claimMany(tables), values: [...shared, keys, tokens] }
+    return { text: claimTextsOf(tables).many, values: [...shared, keys, tokens] }
   },
 
   readClaim(rows): ClaimReceipt {
@@ -163,11 +182,7 @@ export const postgres: PostgresDialect = {
   },
 
   bounds(milliseconds) {
-    const settings = [...timeoutsBefore17, 'lock_timeout']
-    return {
-      text: `SELECT ${settings.map((setting) => setShorter(setting, '$1')).join(', ')}`,
-      values: [String(milliseconds)],
-    }
+    return { text: boundsText, values: [String(milliseconds)] }
   },
 
   storedTokens(tables, keys) {
