@@ -33,6 +33,7 @@ export class KnexSession implements HostTransaction<Knex.Transaction> {
   readonly #watch: PgWatch
   readonly #guard: PgGuard
   #phase: 'new' | 'beginning' | 'open' | 'ended' | 'finishing' = 'new'
+  #ending: 'COMMIT' | 'ROLLBACK' | undefined
   #transaction: Knex.Transaction | undefined
   #endings: { readonly commit: Ending; readonly rollback: Ending } | undefined
   /** Settles as Knex settles the transaction. */
@@ -82,7 +83,7 @@ export class KnexSession implements HostTransaction<Knex.Transaction> {
   /** Lets Knex commit and returns the connection once it is confirmed; any other end destroys it (F13). */
   async commit(): Promise<void> {
     try {
-      this.#finishing()
+      this.#finishing('COMMIT')
       this.#finish?.commit()
       await answeredWithin(commitMillisecondsMax, 'COMMIT', this.#outcome)
       // Knex resolves after an aborted transaction too; only the server's own word counts.
@@ -97,7 +98,8 @@ export class KnexSession implements HostTransaction<Knex.Transaction> {
 
   /** Lets Knex roll back. Never throws: the section's own error is what its caller must see. */
   async rollback(reason: unknown): Promise<void> {
-    this.#finishing()
+    const unconfirmed = this.#phase === 'beginning'
+    this.#finishing('ROLLBACK')
     this.#finish?.rollback(reason)
     const settled = this.#outcome.then(
       () => undefined,
@@ -105,6 +107,7 @@ export class KnexSession implements HostTransaction<Knex.Transaction> {
     )
     try {
       await answeredWithin(rollbackMillisecondsMax, 'ROLLBACK', settled)
+      if (unconfirmed) throw new Error('The server did not confirm BEGIN.')
       this.#giveBack()
     } catch (error) {
       this.#giveBack(error)
@@ -118,6 +121,9 @@ export class KnexSession implements HostTransaction<Knex.Transaction> {
     const config = { connection: this.#connection, ...(isolation === undefined ? {} : { isolationLevel: isolation }) }
     this.#transaction = await new Promise<Knex.Transaction>((resolve, reject) => {
       this.#outcome = this.#knex.transaction((transaction) => {
+        // Knex calls back after a refused BEGIN too; a claim on that connection would commit by itself. The refusal
+        // comes as the outcome.
+        if (!this.#watch.begun) return
         resolve(transaction)
         return new Promise<void>((commit, rollback) => {
           this.#finish = { commit, rollback }
@@ -136,8 +142,9 @@ export class KnexSession implements HostTransaction<Knex.Transaction> {
     this.#transaction.rollback = refuse('rollback') as unknown as Ending
   }
 
-  #finishing(): void {
+  #finishing(ending: 'COMMIT' | 'ROLLBACK'): void {
     this.#phase = 'finishing'
+    this.#ending = ending
     this.#watch.transactionEnds()
     if (this.#transaction !== undefined && this.#endings !== undefined) Object.assign(this.#transaction, this.#endings)
   }
@@ -145,7 +152,8 @@ export class KnexSession implements HostTransaction<Knex.Transaction> {
   /** Why a statement that Knex is about to send must not leave. */
   #verdict(text: string): Error | undefined {
     if (this.#phase === 'beginning') return undefined
-    if (this.#phase === 'finishing' && /^(COMMIT|ROLLBACK);?$/.test(text)) return undefined
+    // Only the ending that the section chose: a COMMIT that the work left behind must not go before our ROLLBACK.
+    if (this.#phase === 'finishing' && text.replace(/;$/, '') === this.#ending) return undefined
     const left = this.#options.remainingMilliseconds?.() ?? Number.POSITIVE_INFINITY
     return statementRefusal({
       handleEnded: this.#phase !== 'open',

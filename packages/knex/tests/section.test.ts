@@ -124,6 +124,40 @@ describe.each(databaseTargets())('$name', (target) => {
     expect(next.rows[0]?.pid).not.toBe(pid)
   })
 
+  it('F13: a connection whose BEGIN the server refused is never handed out again', async () => {
+    const created: { query(...args: unknown[]): unknown }[] = []
+    const refusing = Knex({
+      client: 'pg',
+      connection: database.url,
+      log: { warn: () => undefined },
+      pool: {
+        min: 0,
+        max: 1,
+        afterCreate(connection: (typeof created)[number], done: () => void) {
+          const { query } = connection
+          if (created.push(connection) === 1) {
+            connection.query = (config: unknown, ...rest: unknown[]) => {
+              const refused = (config as { text?: string }).text?.startsWith('BEGIN')
+                ? { text: 'BEGIN nothing' }
+                : config
+              return query.call(connection, refused, ...rest)
+            }
+          }
+          done()
+        },
+      },
+    })
+    try {
+      const other = knexFence(refusing, { broker, defaults: { wait: 0, lease: 20, minWork: 1 } })
+      expect(await failureOf(other.run('a', withdraw))).toMatchObject({ code: '42601' })
+      await other.run('a', withdraw)
+      expect(created).toHaveLength(2)
+      expect(await balance()).toBe(90)
+    } finally {
+      await refusing.destroy()
+    }
+  })
+
   it('F14, fault 3: work that goes on after the section is refused, never autocommitted', async () => {
     let late: KnexInstance.Transaction | undefined
     let running: Promise<unknown> = Promise.resolve()
