@@ -34,6 +34,14 @@ export const packages = {
     imports: ['client', 'core'],
     shells: {},
   },
+  prisma: {
+    imports: ['client', 'core'],
+    shells: {},
+  },
+  typeorm: {
+    imports: ['client', 'core'],
+    shells: {},
+  },
   server: {
     imports: ['protocol'],
     shells: {
