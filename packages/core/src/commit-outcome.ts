@@ -1,7 +1,7 @@
 import type { ClaimReceipt, Dialect, FenceTables } from './dialects/dialect.js'
 import { FenceError } from './fence-errors.js'
 import { notMigrated } from './high-water.js'
-import type { HostTransaction, TransactionHost } from './transaction-host.js'
+import type { HostTransaction, StatementRunner, TransactionHost } from './transaction-host.js'
 
 /**
  * Makes sure, before COMMIT is sent, that the transaction that claimed is still the current one and sound (F12). By the
@@ -9,9 +9,9 @@ import type { HostTransaction, TransactionHost } from './transaction-host.js'
  *
  * @throws {FenceError} `FENCE_TX_ABORTED`, `FENCE_TX_ENDED`, or the driver's error where the connection is lost.
  */
-export async function checkTransaction<Handle>(
-  host: TransactionHost<Handle>,
-  tx: HostTransaction<Handle>,
+export async function checkTransaction(
+  host: TransactionHost<unknown, unknown>,
+  tx: HostTransaction<unknown>,
   receipt: ClaimReceipt,
 ): Promise<void> {
   const state = tx.state()
@@ -20,14 +20,18 @@ export async function checkTransaction<Handle>(
   if (state === 'ended') throw transactionEnded()
   if (state === 'lost') throw (tx.firstError() ?? transactionAborted(undefined)) as Error
   try {
-    const rows = await tx.query(host.dialect.identity())
-    if (host.dialect.readIdentity(rows) === receipt.identity) return
+    if (await isCurrent(host.dialect, tx, receipt)) return
   } catch (error) {
     const { sqlState, fatal } = host.describeError(error)
     if (host.dialect.errorMeaning(sqlState, fatal) === 'aborted') throw transactionAborted(tx.firstError() ?? error)
     throw error
   }
   throw transactionEnded()
+}
+
+/** Whether the current transaction is the one that claimed, by its identity. */
+export async function isCurrent(dialect: Dialect, tx: StatementRunner, receipt: ClaimReceipt): Promise<boolean> {
+  return dialect.readIdentity(await tx.query(dialect.identity())) === receipt.identity
 }
 
 /** What a claim's failure means. Anything that is no refusal of the fence stays the driver's own error. */

@@ -66,6 +66,12 @@ function isFenceError(value: unknown): value is FenceError {
   return typeof value === 'object' && value !== null && brand in value
 }
 
+const overtaken =
+  'so a later holder of this key has already written: this process lost its lease. If the work is still to be done, run ' +
+  'a new section, which reads fresh data.'
+const usedUp =
+  'since this very ticket has already committed a section. A ticket commits one section; acquire a new one for the next.'
+
 /** The database refused the ticket: a holder with a higher token has written since (F2). Nothing was written. */
 export class StaleTokenError extends FenceError {
   override readonly name = 'StaleTokenError'
@@ -80,8 +86,7 @@ export class StaleTokenError extends FenceError {
       'FENCE_STALE_TOKEN',
       'not-executed',
       `The database refused the ticket for "${key}": its token ${token} is not above the stored high-water ${highWater}, ` +
-        'so a later holder of this key has already written. The transaction was rolled back and nothing was written. ' +
-        'This process lost its lease; if the work is still to be done, run a new section, which reads fresh data.',
+        `${token === highWater ? usedUp : overtaken} Nothing of this transaction was written.`,
     )
     this.key = key
     this.token = token
@@ -93,13 +98,11 @@ export class StaleTokenError extends FenceError {
   }
 }
 
-/** An argument that the fence refuses before anything is sent. `field` names it in the message. */
-export function invalidArgument(field: string, fault: string): FenceError {
-  return new FenceError(
-    'FENCE_INVALID_ARGUMENT',
-    'not-executed',
-    `${field}: ${fault}. Nothing was sent to the lock service or the database.`,
-  )
+const nothingSent = 'Nothing was sent to the lock service or the database'
+
+/** An argument that the fence refuses, as a rule before anything is sent. `field` names it in the message. */
+export function invalidArgument(field: string, fault: string, consequence: string = nothingSent): FenceError {
+  return new FenceError('FENCE_INVALID_ARGUMENT', 'not-executed', `${field}: ${fault}. ${consequence}.`)
 }
 
 /** A value as a message shows it; never more of it than a line holds. */

@@ -5,8 +5,9 @@ import { FenceError } from './fence-errors.js'
 import type { FenceReporter } from './fence-events.js'
 import { claimHighWater } from './high-water.js'
 import { Interrupted, watchInterruption } from './interruption.js'
+import { endedByBound, leaseIsOver, remainingMilliseconds, requireLease } from './lease-check.js'
 import { refuseNested, runInside } from './nested-sections.js'
-import type { SectionSettings } from './section-options.js'
+import type { AcquiringSettings, SectionSettings } from './section-options.js'
 import { acquireTickets, type SectionTicket, type SectionTickets } from './section-tickets.js'
 import type { MonotonicClock } from './system-clock.js'
 import type { HostTransaction, TransactionHost } from './transaction-host.js'
@@ -14,7 +15,7 @@ import type { HostTransaction, TransactionHost } from './transaction-host.js'
 /** What a section belongs to. */
 export interface FenceContext<Handle> {
   readonly fence: object
-  readonly host: TransactionHost<Handle>
+  readonly host: TransactionHost<Handle, unknown>
   readonly broker: Broker
   readonly tables: FenceTables
   readonly reporter: FenceReporter
@@ -30,26 +31,38 @@ type Phase = 'connecting' | 'claiming' | 'working' | 'ending' | 'committing'
 /** The whole order of a section (F1–F15): acquire, one fenced transaction, release. */
 export async function runFencedSection<Handle, R>(
   context: FenceContext<Handle>,
-  settings: SectionSettings,
+  settings: AcquiringSettings,
   work: SectionWork<Handle, R>,
 ): Promise<Awaited<R>> {
   const { fence, host, broker, tables, clock, reporter } = context
   refuseNested({ fence, pool: host.pool, table: tables.name }, settings.keys) // F9
   const tickets = await acquireTickets(broker, settings, clock, reporter) // F3: before a connection is taken
   try {
-    requireLease(tickets, settings.minWorkSeconds) // F8: the wait for the last key may have cost too much of the first
-    for (let attempt = 1, reruns = 0; ; attempt++) {
-      const end = await runAttempt(context, settings, tickets, work)
-      if (end.committed) return end.result
-      if (end.retryable === undefined) throw end.error
-      // F15: with too little lease for another run, the work's own error is still what its caller gets.
-      if (end.retryable === 'work' && (++reruns > settings.retries || tickets.remaining() < settings.minWorkSeconds)) {
-        throw end.error
-      }
-      reporter.report('retry', { keys: settings.keys, attempt, of: end.retryable, error: end.error })
-    }
+    return await runWithTickets(context, settings, tickets, work)
   } finally {
     tickets.release(reporter) // F10: after the end of the transaction, and without waiting for the answer
+  }
+}
+
+/** The part of a section between acquire and release; the whole of it where the caller has its tickets already. */
+export async function runWithTickets<Handle, R>(
+  context: FenceContext<Handle>,
+  settings: SectionSettings,
+  tickets: SectionTickets,
+  work: SectionWork<Handle, R>,
+): Promise<Awaited<R>> {
+  const { fence, host, tables, reporter } = context
+  refuseNested({ fence, pool: host.pool, table: tables.name }, settings.keys) // F9
+  requireLease(tickets, settings.minWorkSeconds) // F8: the wait for the last key may have cost too much of the first
+  for (let attempt = 1, reruns = 0; ; attempt++) {
+    const end = await runAttempt(context, settings, tickets, work)
+    if (end.committed) return end.result
+    if (end.retryable === undefined) throw end.error
+    // F15: with too little lease for another run, the work's own error is still what its caller gets.
+    if (end.retryable === 'work' && (++reruns > settings.retries || tickets.remaining() < settings.minWorkSeconds)) {
+      throw end.error
+    }
+    reporter.report('retry', { keys: settings.keys, attempt, of: end.retryable, error: end.error })
   }
 }
 
@@ -169,32 +182,4 @@ function failedAttempt<Handle>(
     case 'committing':
       return failed(explainCommitError(host.dialect, facts, error), meaning === 'serialisation' ? 'work' : undefined)
   }
-}
-
-/** @throws {FenceError} `FENCE_LEASE_TOO_SHORT` (F3), `FENCE_LEASE_EXPIRED`. */
-function requireLease(tickets: SectionTickets, minWorkSeconds: number): void {
-  if (leaseIsOver(tickets)) throw leaseExpired(undefined)
-  const remaining = tickets.remaining()
-  if (remaining >= minWorkSeconds) return
-  throw new FenceError(
-    'FENCE_LEASE_TOO_SHORT',
-    'not-executed',
-    `Only ${remaining.toFixed(3)} s of the lease were left when the transaction could begin, less than the minimum work of ` +
-      `${minWorkSeconds} s: the wait for further keys or for a database connection took the rest. Nothing was written. ` +
-      'Ask for a longer lease, or make the connection pool larger.',
-  )
-}
-
-/** Below one millisecond the database could not be given a bound: 0 would mean none (F4). */
-function leaseIsOver(tickets: SectionTickets): boolean {
-  return tickets.remaining() * 1000 < 1
-}
-
-/** The database counts whole milliseconds, so its bound may come that much before the lease is over here. */
-function endedByBound(tickets: SectionTickets, ended: boolean): boolean {
-  return ended && tickets.remaining() * 1000 < 2
-}
-
-function remainingMilliseconds(tickets: SectionTickets): number {
-  return Math.floor(tickets.remaining() * 1000)
 }

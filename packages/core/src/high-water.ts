@@ -3,7 +3,7 @@ import type { ClaimReceipt, Dialect, FenceTables } from './dialects/dialect.js'
 import { FenceError, StaleTokenError } from './fence-errors.js'
 import { schemaVersionBreaking } from './schema-version.js'
 import type { SectionTickets } from './section-tickets.js'
-import type { HostTransaction } from './transaction-host.js'
+import type { StatementRunner } from './transaction-host.js'
 
 const claimMarginMilliseconds = 500
 const claimMarginShare = 0.1
@@ -16,7 +16,7 @@ const claimMarginShare = 0.1
  * @throws {FenceError} `FENCE_SCHEMA_TOO_NEW`, `FENCE_NOT_MIGRATED`.
  */
 export async function claimHighWater(
-  tx: HostTransaction<unknown>,
+  tx: StatementRunner,
   dialect: Dialect,
   tables: FenceTables,
   tickets: SectionTickets,
@@ -49,7 +49,7 @@ function claimBound(transactionMilliseconds: number, keys: number): number {
 }
 
 async function refusal(
-  tx: HostTransaction<unknown>,
+  tx: StatementRunner,
   dialect: Dialect,
   tables: FenceTables,
   tickets: SectionTickets,

@@ -11,7 +11,7 @@ import type { HostTransaction, TransactionHost } from './transaction-host.js'
  * @throws {FenceError} `FENCE_SCHEMA_TOO_NEW` where a newer version made tables that this one must not write to.
  */
 export async function migrate(
-  host: TransactionHost<unknown>,
+  host: TransactionHost<unknown, unknown>,
   tables: FenceTables,
   onConnectionDestroyed: (error: unknown) => void,
 ): Promise<void> {

@@ -9,25 +9,51 @@ export interface SectionContext {
   readonly keys: readonly string[]
   /** What the adapter hands to the work; an adapter that needs it inside reads it from here. */
   readonly handle: unknown
-  readonly outer: SectionContext | undefined
+  readonly outer: Frame | undefined
   /** Whether the section still runs. Work that outlives its section is no longer inside it (F9). */
   live: boolean
 }
+
+interface OutsideFrame {
+  readonly outsideOf: object
+  readonly outer: Frame | undefined
+}
+
+/** What an async context remembers, innermost first. */
+type Frame = SectionContext | OutsideFrame
 
 /** What makes two fences the same: the object, or the pool object and the table (F9). */
 export type FenceIdentity = Pick<SectionContext, 'fence' | 'pool' | 'table'>
 
 // Once per process, under a versioned name: the ESM and the CommonJS copy of this package share their sections.
 const registry = Symbol.for('@ticketing/core/sections@1')
-const shared = globalThis as { [registry]?: AsyncLocalStorage<SectionContext> }
-const storage = (shared[registry] ??= new AsyncLocalStorage<SectionContext>())
+const shared = globalThis as { [registry]?: AsyncLocalStorage<Frame> }
+const storage = (shared[registry] ??= new AsyncLocalStorage<Frame>())
 
 /** The innermost live section that `matches`, seen from the running async context. */
 export function currentSection(matches: (section: SectionContext) => boolean): SectionContext | undefined {
-  for (let section = storage.getStore(); section !== undefined; section = section.outer) {
-    if (section.live && matches(section)) return section
+  for (let frame = storage.getStore(); frame !== undefined; frame = frame.outer) {
+    if (!('outsideOf' in frame) && frame.live && matches(frame)) return frame
   }
   return undefined
+}
+
+/** The innermost live section on `pool`, unless the work has stepped out of it with {@link runOutside}. */
+export function sectionInForce(pool: object): SectionContext | undefined {
+  for (let frame = storage.getStore(); frame !== undefined; frame = frame.outer) {
+    if ('outsideOf' in frame) {
+      if (frame.outsideOf === pool) return undefined
+    } else if (frame.live && frame.pool === pool) return frame
+  }
+  return undefined
+}
+
+/**
+ * Runs `work` as something that does not belong to the section around it, for an adapter that refuses other connections
+ * of `pool` inside one. A section started in it is still a nested one (F9).
+ */
+export function runOutside<R>(pool: object, work: () => R): R {
+  return storage.run({ outsideOf: pool, outer: storage.getStore() }, work)
 }
 
 /**

@@ -20,6 +20,9 @@ export interface SectionOptions {
   readonly signal?: AbortSignal | undefined
 }
 
+/** What a section asks for that runs with tickets its caller already has. */
+export type OwnTicketOptions = Partial<Pick<SectionOptions, 'minWork' | 'isolation' | 'retries' | 'signal'>>
+
 /** Options that a fence may give to all its sections. */
 export type SectionDefaults = Partial<Omit<SectionOptions, 'signal'>>
 
@@ -37,40 +40,70 @@ export interface FenceOptions<Defaults extends SectionDefaults = SectionDefaults
   readonly logger?: FenceLogger | undefined
 }
 
-/** Checked options: whole seconds, everything present. */
+/** Checked options of a section: whole seconds, everything present. */
 export interface SectionSettings {
   /** Without duplicates, in the order of their UTF-8 bytes (F8). */
   readonly keys: readonly string[]
-  readonly waitSeconds: number
-  readonly leaseSeconds: number
   readonly minWorkSeconds: number
   readonly isolation: IsolationLevel | undefined
   readonly retries: number
   readonly signal: AbortSignal | undefined
 }
 
+/** And what its acquire asks for. */
+export interface AcquiringSettings extends SectionSettings {
+  readonly waitSeconds: number
+  readonly leaseSeconds: number
+}
+
 /** More keys than this in one section are refused: each costs a round trip and holds up everyone behind it. */
 export const sectionKeysMax = 64
 const retriesMax = 100
+/** The fence's table where none is named. */
+export const defaultTable = 'ticketing_fence'
 const isolationLevels: readonly string[] = ['read committed', 'repeatable read', 'serializable']
 const defaultNames = ['wait', 'lease', 'minWork', 'isolation', 'retries']
 const optionNames = [...defaultNames, 'signal']
+const ownTicketNames = ['minWork', 'isolation', 'retries', 'signal']
+const leaseSecondsMax = 250
 
 /**
  * Checks what `run` was given, before anything is sent.
  *
  * @throws {FenceError} `FENCE_INVALID_ARGUMENT`, naming the field, the value and the range.
  */
-export function checkSection(keys: unknown, options: unknown, defaults: SectionDefaults): SectionSettings {
+export function checkSection(keys: unknown, options: unknown, defaults: SectionDefaults): AcquiringSettings {
   refuseUnknown('options', options, optionNames)
+  const merged = withDefaults(options, defaults)
+  return { keys: checkKeys(keys), ...checkTimes(merged), ...checkRest(merged) }
+}
+
+/**
+ * Checks what `runWith` was given beside its tickets. Their acquire has checked a minimum work already, so none is asked for.
+ *
+ * @throws {FenceError} `FENCE_INVALID_ARGUMENT`, naming the field, the value and the range.
+ */
+export function checkOwnTicketSection(
+  keys: readonly string[],
+  options: unknown,
+  defaults: SectionDefaults,
+): SectionSettings {
+  refuseUnknown('options', options, ownTicketNames)
+  const merged = withDefaults(options, defaults)
+  const { minWorkSeconds } = checkTimes({ wait: 0, lease: leaseSecondsMax, minWork: merged.minWork ?? 0 })
+  return { keys, minWorkSeconds, ...checkRest(merged) }
+}
+
+function withDefaults(options: object, defaults: SectionDefaults): Partial<SectionOptions> {
   const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
-  const merged: Partial<SectionOptions> = { ...defaults, ...given }
+  return { ...defaults, ...given }
+}
+
+function checkRest(options: Partial<SectionOptions>) {
   return {
-    keys: checkKeys(keys),
-    ...checkTimes(merged),
-    isolation: checkIsolation(merged.isolation),
-    retries: checkRetries(merged.retries),
-    signal: checkSignal(merged.signal),
+    isolation: checkIsolation(options.isolation),
+    retries: checkRetries(options.retries),
+    signal: checkSignal(options.signal),
   }
 }
 
@@ -94,7 +127,7 @@ export function checkFenceOptions(options: FenceOptions, more: readonly string[]
   refuseUnknown('defaults', given, defaultNames)
   const defaults: SectionDefaults = { ...given }
   // A full set of times is made of the given ones and of valid stand-ins, so that a bad default shows now, not at a call.
-  const lease = defaults.lease ?? 250
+  const lease = defaults.lease ?? leaseSecondsMax
   checkTimes({ wait: defaults.wait ?? 0, lease, minWork: defaults.minWork ?? 0 })
   checkIsolation(defaults.isolation)
   checkRetries(defaults.retries)

@@ -1,6 +1,8 @@
 import type { Broker, Ticket } from '@ticketing/client'
+import { compareKeys, keyFault } from '@ticketing/protocol'
+import { invalidArgument, shown } from './fence-errors.js'
 import type { FenceReporter } from './fence-events.js'
-import type { SectionSettings } from './section-options.js'
+import { type AcquiringSettings, sectionKeysMax } from './section-options.js'
 import type { MonotonicClock } from './system-clock.js'
 
 /** The tickets of a section as its work sees them. The section itself releases them. */
@@ -81,7 +83,7 @@ export class SectionTickets implements SectionTicket {
  */
 export async function acquireTickets(
   broker: Broker,
-  settings: SectionSettings,
+  settings: AcquiringSettings,
   clock: MonotonicClock,
   reporter: FenceReporter,
 ): Promise<SectionTickets> {
@@ -104,4 +106,35 @@ export async function acquireTickets(
     throw error
   }
   return new SectionTickets(tickets)
+}
+
+const tokenMax = 2n ** 63n - 1n
+
+/**
+ * Reads the tickets that a caller already has: one, or one for each key.
+ *
+ * @throws {FenceError} `FENCE_INVALID_ARGUMENT` where one is no ticket, or two are for one key.
+ */
+export function heldTickets(given: unknown): SectionTickets {
+  const list: readonly unknown[] = Array.isArray(given) ? given : [given]
+  if (list.length === 0 || list.length > sectionKeysMax) {
+    throw invalidArgument('ticket', `must be a ticket or a list of 1 to ${sectionKeysMax} tickets, not ${list.length}`)
+  }
+  const tickets = list.map(checkTicket).sort((one, other) => compareKeys(one.key, other.key))
+  const twice = tickets.find((ticket, index) => ticket.key === tickets[index + 1]?.key)
+  if (twice !== undefined) throw invalidArgument('ticket', `there are two for the key ${shown(twice.key)}`)
+  return new SectionTickets(tickets)
+}
+
+function checkTicket(given: unknown): Ticket {
+  const { key, token, signal, remaining } = (given ?? {}) as Partial<Ticket>
+  const sound =
+    keyFault(key) === undefined &&
+    typeof token === 'bigint' &&
+    token >= 1n &&
+    token <= tokenMax &&
+    signal instanceof AbortSignal &&
+    typeof remaining === 'function'
+  if (sound) return given as Ticket
+  throw invalidArgument('ticket', `must be a ticket of a broker, or a list of them, not ${shown(given)}`)
 }

@@ -10,8 +10,9 @@ export type IsolationLevel = 'read committed' | 'repeatable read' | 'serializabl
  * its caller send them (pg) fits into it as well, and may hold BEGIN back to send it together with the claim.
  *
  * @typeParam Handle - what the section's work gets to run its statements with.
+ * @typeParam Caller - what a caller's own transaction is in this library, for a claim alone.
  */
-export interface TransactionHost<Handle> {
+export interface TransactionHost<Handle, Caller = Handle> {
   readonly dialect: Dialect
   /** The connection pool behind the host. Two fences on the same pool object and table are the same fence (F9). */
   readonly pool: object
@@ -29,8 +30,26 @@ export interface TransactionHost<Handle> {
    */
   transaction<R>(options: HostTransactionOptions, body: (tx: HostTransaction<Handle>) => Promise<R>): Promise<R>
 
+  /**
+   * Gives access to a transaction that the caller began and will end itself, for a claim.
+   *
+   * @throws {FenceError} `FENCE_INVALID_ARGUMENT` where it is certainly no open top-level transaction of this library.
+   */
+  adopt(transaction: Caller): Promise<CallerTransaction>
+
   /** What is known about an error of this library's driver; never judged by message text. */
   describeError(error: unknown): DatabaseErrorFacts
+}
+
+/** Something that runs a statement in one transaction. */
+export interface StatementRunner {
+  query(statement: SqlStatement): Promise<readonly SqlRow[]>
+}
+
+/** A transaction of the caller. */
+export interface CallerTransaction extends StatementRunner {
+  /** `open` where the driver shows that a transaction is open, else `unsure`. */
+  readonly state: 'open' | 'unsure'
 }
 
 export interface HostTransactionOptions {
@@ -45,7 +64,7 @@ export interface HostTransactionOptions {
 }
 
 /** One open transaction of a host. */
-export interface HostTransaction<Handle> {
+export interface HostTransaction<Handle> extends StatementRunner {
   /** For the section's work. Refuses every statement once {@link end} was called, the transaction was ended, or the lease is over. */
   readonly handle: Handle
   /**

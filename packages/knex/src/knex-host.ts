@@ -1,4 +1,5 @@
 import {
+  type CallerTransaction,
   type DatabaseErrorFacts,
   type HostTransaction,
   type HostTransactionOptions,
@@ -7,6 +8,7 @@ import {
 } from '@ticketing/core'
 import { checkOut, describePgError } from '@ticketing/core/pg-driver'
 import type { Knex } from 'knex'
+import { adoptTransaction } from './knex-caller.js'
 import { connectionsOf } from './knex-driver.js'
 import { KnexSession } from './knex-session.js'
 
@@ -40,6 +42,10 @@ export class KnexHost implements TransactionHost<Knex.Transaction> {
     }
     await session.commit()
     return result
+  }
+
+  adopt(transaction: Knex.Transaction): Promise<CallerTransaction> {
+    return adoptTransaction(transaction)
   }
 
   describeError(error: unknown): DatabaseErrorFacts {

@@ -34,6 +34,12 @@ export interface PgPool {
   connect(): Promise<{ release(destroy?: Error | boolean): void }>
 }
 
+/** A client of node-postgres on which the caller has begun a transaction: a `PoolClient` or a `Client`. */
+export interface PgCallerClient {
+  query(config: { text: string; values: unknown[] }): Promise<{ rows: PgRow[] }>
+  getTransactionStatus?(): string | null
+}
+
 /** The protocol side of a client: writes messages, emits each message of the server by its name. */
 export interface PgWire {
   readonly stream: { readonly writable: boolean; write(bytes: Uint8Array): unknown }

@@ -1,6 +1,6 @@
 import { createFence, type Fence, type FenceOptions, invalidArgument, type SectionDefaults } from '@ticketing/core'
 import { checkPool } from './pg-checkout.js'
-import type { PgPool } from './pg-driver.js'
+import type { PgCallerClient, PgPool } from './pg-driver.js'
 import { PgHost } from './pg-host.js'
 import type { PgTransaction } from './pg-transaction.js'
 
@@ -13,7 +13,7 @@ export interface PgFenceOptions<Defaults extends SectionDefaults = SectionDefaul
 }
 
 /** A fence on a pool of node-postgres. */
-export type PgFence<Defaults extends SectionDefaults = SectionDefaults> = Fence<PgTransaction, Defaults>
+export type PgFence<Defaults extends SectionDefaults = SectionDefaults> = Fence<PgTransaction, Defaults, PgCallerClient>
 
 /**
  * Makes a fence on a pool of node-postgres (8.21 or later). Nothing is sent until the first section.
@@ -27,5 +27,6 @@ export function pgFence<const Defaults extends SectionDefaults = {}>(
   checkPool(pool)
   const { prepare = true } = options ?? {}
   if (typeof prepare !== 'boolean') throw invalidArgument('prepare', 'must be true or false')
-  return createFence<PgTransaction, Defaults>(new PgHost(pool, { prepare }), options, { optionNames: ['prepare'] })
+  const host = new PgHost(pool, { prepare })
+  return createFence<PgTransaction, Defaults, PgCallerClient>(host, options, { optionNames: ['prepare'] })
 }

@@ -1,4 +1,5 @@
 import {
+  type CallerTransaction,
   type DatabaseErrorFacts,
   type HostTransaction,
   type HostTransactionOptions,
@@ -6,13 +7,14 @@ import {
   type TransactionHost,
 } from '@ticketing/core'
 import { checkOut, describePgError } from '@ticketing/core/pg-driver'
+import { adoptClient } from './pg-caller.js'
 import { connectionsOf } from './pg-checkout.js'
-import type { PgPool } from './pg-driver.js'
+import type { PgCallerClient, PgPool } from './pg-driver.js'
 import { PgSession, type PgSessionSettings } from './pg-session.js'
 import type { PgTransaction } from './pg-transaction.js'
 
 /** Runs a section's transaction on a pool of node-postgres. */
-export class PgHost implements TransactionHost<PgTransaction> {
+export class PgHost implements TransactionHost<PgTransaction, PgCallerClient> {
   readonly dialect = postgres
   readonly pool: PgPool
   readonly #settings: PgSessionSettings
@@ -37,6 +39,10 @@ export class PgHost implements TransactionHost<PgTransaction> {
     }
     await session.commit()
     return result
+  }
+
+  async adopt(client: PgCallerClient): Promise<CallerTransaction> {
+    return adoptClient(client)
   }
 
   describeError(error: unknown): DatabaseErrorFacts {

@@ -74,6 +74,8 @@ export interface Dialect {
   /** Reads the identity of the current transaction without giving it one (F12). */
   identity(): SqlStatement
   readIdentity(rows: readonly SqlRow[]): string | undefined
+  /** A statement that fails and thereby aborts the transaction, so that it can only be rolled back. */
+  abort(): SqlStatement
   /** The schema this version makes, and how it is made: statements that hold alone, run in this order in one transaction. */
   readonly migration: SchemaMigration
   /** @param sqlState - undefined where the database sent none: the connection failed. */
@@ -89,8 +91,10 @@ export interface SchemaMigration {
   version(tables: FenceTables): SqlStatement
   /** Undefined where the floor row is missing. */
   readVersion(rows: readonly SqlRow[]): number | undefined
-  /** Creates what is missing of the current schema. */
+  /** Creates what is missing of the current schema; statements without parameters. */
   create(tables: FenceTables): readonly SqlStatement[]
+  /** Removes the schema and every high-water with it; statements without parameters. */
+  drop(tables: FenceTables): readonly SqlStatement[]
 }
 
 export interface ClaimBounds {

@@ -221,6 +221,11 @@ export const postgres: PostgresDialect = {
 
   readIdentity: (rows) => textOf(rows[0], 'identity'),
 
+  abort() {
+    // The text is what the server's log and the driver's error show.
+    return { text: "SELECT CAST('the fence refused this transaction' AS integer)", values: [] }
+  },
+
   migration: {
     lock: (tables) => ({
       text: "SELECT pg_advisory_xact_lock(hashtextextended('ticketing migration of ' || $1::text, 0))::text",
@@ -259,6 +264,7 @@ export const postgres: PostgresDialect = {
         values: [],
       },
     ],
+    drop: (tables) => [{ text: `DROP TABLE IF EXISTS ${tables.fence}, ${tables.floor}`, values: [] }],
   },
 
   errorMeaning,

@@ -1,3 +1,4 @@
+export { adoptedState } from './adopted-state.js'
 export {
   answeredWithin,
   claimMillisecondsMax,

@@ -20,6 +20,7 @@ export type FenceQuery =
   | { readonly kind: 'claim'; readonly claims: readonly KeyClaim[] }
   | { readonly kind: 'stored tokens'; readonly keys: readonly string[] }
   | { readonly kind: 'identity' }
+  | { readonly kind: 'abort' }
 
 /** A database of one fence table: what was committed, every step in order, and the faults that a test scripts. */
 export class FakeDatabase {
@@ -70,6 +71,10 @@ export class FakeConnection {
     this.#database = database
   }
 
+  get inTransaction(): boolean {
+    return this.#transaction !== undefined
+  }
+
   async begin(): Promise<void> {
     await this.#answered('BEGIN')
     this.#open()
@@ -80,6 +85,7 @@ export class FakeConnection {
       query.kind === 'claim' ? `claim ${query.claims.map((claim) => claim.key).join(' ')}` : query.kind,
     )
     if (query.kind === 'claim') return this.#claim(query.claims)
+    if (query.kind === 'abort') throw this.#abort()
     if (query.kind === 'identity') return [{ identity: this.#transaction?.toString() ?? null }]
     const { floor, highWaters } = this.#database
     return query.keys.map((key, index) => ({
@@ -122,8 +128,18 @@ export class FakeConnection {
     const { highWaters, floor } = this.#database
     if (floor === undefined || floor.schemaVersion >= 200) return []
     const passed = claims.filter(({ key, token }) => token > (highWaters.get(key) ?? 0n) && token > floor.floor)
-    for (const { key, token } of passed) this.#claimed.set(key, token)
-    return passed.map(() => ({ identity: String(this.#transaction), resend: 'false' }))
+    const transaction = this.#transaction ?? this.#database.nextTransaction()
+    for (const { key, token } of passed) {
+      // Outside a transaction it commits by itself.
+      if (this.#transaction === undefined) highWaters.set(key, token)
+      else this.#claimed.set(key, token)
+    }
+    return passed.map(() => ({ identity: String(transaction), resend: 'false' }))
+  }
+
+  #abort(): DatabaseError {
+    this.aborted = this.inTransaction
+    return new DatabaseError('22P02')
   }
 
   async #answered(step: string): Promise<void> {

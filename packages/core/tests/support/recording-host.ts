@@ -1,4 +1,5 @@
 import {
+  type CallerTransaction,
   type ClaimBounds,
   type DatabaseErrorFacts,
   type Dialect,
@@ -6,6 +7,7 @@ import {
   type FenceTables,
   type HostTransaction,
   type HostTransactionOptions,
+  invalidArgument,
   type KeyClaim,
   leaseExpired,
   postgres,
@@ -44,7 +46,7 @@ export interface RecordedClaim {
 }
 
 /** A host on a {@link FakeDatabase} that keeps the contract to the letter and does nothing of its own for the fence. */
-export class RecordingHost implements TransactionHost<RecordedHandle> {
+export class RecordingHost implements TransactionHost<RecordedHandle, FakeConnection> {
   readonly pool: object = {}
   readonly dialect: Dialect
   readonly claims: RecordedClaim[] = []
@@ -67,6 +69,19 @@ export class RecordingHost implements TransactionHost<RecordedHandle> {
     const connection = await this.#connect(options)
     if (this.#kind.shape === 'BEGIN held back') return await this.#heldBack(connection, options, body)
     return await this.#byLibrary(connection, options, body)
+  }
+
+  /** A connection on which the caller has begun. */
+  async adopt(connection: FakeConnection): Promise<CallerTransaction> {
+    const state = this.#kind.evidence === 'identity' ? 'unsure' : 'open'
+    if (state === 'open' && !connection.inTransaction) throw invalidArgument('transaction', 'is not open')
+    return { state, query: (statement) => this.#fenceQuery(connection, statement) }
+  }
+
+  #fenceQuery(connection: FakeConnection, statement: SqlStatement): Promise<readonly SqlRow[]> {
+    const query = this.#queries.get(statement)
+    if (query === undefined) throw new Error(`A statement that the dialect did not make: ${statement.text}`)
+    return connection.fenceQuery(query)
   }
 
   describeError(error: unknown): DatabaseErrorFacts {
@@ -127,8 +142,8 @@ export class RecordingHost implements TransactionHost<RecordedHandle> {
   }
 
   #transactionOn(connection: FakeConnection, options: HostTransactionOptions, begun: boolean): RecordedTransaction {
-    const queryOf = (statement: SqlStatement) => this.#queries.get(statement)
-    return new RecordedTransaction(connection, this.#database, options, this.#kind, queryOf, begun)
+    const run = (statement: SqlStatement) => this.#fenceQuery(connection, statement)
+    return new RecordedTransaction(connection, this.#database, options, this.#kind, run, begun)
   }
 
   /** Gives up with the signal's reason. A connection that comes too late goes straight back. */
@@ -165,6 +180,7 @@ export class RecordingHost implements TransactionHost<RecordedHandle> {
       },
       storedTokens: (tables, keys) => remember({ kind: 'stored tokens', keys }, postgres.storedTokens(tables, keys)),
       identity: () => remember({ kind: 'identity' }, postgres.identity()),
+      abort: () => remember({ kind: 'abort' }, postgres.abort()),
     }
   }
 }
@@ -175,7 +191,7 @@ class RecordedTransaction implements HostTransaction<RecordedHandle> {
   readonly #connection: FakeConnection
   readonly #database: FakeDatabase
   readonly #kind: HostKind
-  readonly #queryOf: (statement: SqlStatement) => FenceQuery | undefined
+  readonly #run: (statement: SqlStatement) => Promise<readonly SqlRow[]>
   begun: boolean
   #handleEnded = false
   #turn: Promise<unknown> = Promise.resolve()
@@ -185,13 +201,13 @@ class RecordedTransaction implements HostTransaction<RecordedHandle> {
     database: FakeDatabase,
     options: HostTransactionOptions,
     kind: HostKind,
-    queryOf: (statement: SqlStatement) => FenceQuery | undefined,
+    run: (statement: SqlStatement) => Promise<readonly SqlRow[]>,
     begun: boolean,
   ) {
     this.#connection = connection
     this.#database = database
     this.#kind = kind
-    this.#queryOf = queryOf
+    this.#run = run
     this.begun = begun
     this.handle = {
       query: (text) =>
@@ -209,9 +225,7 @@ class RecordedTransaction implements HostTransaction<RecordedHandle> {
         this.begun = true
         await this.#connection.begin()
       }
-      const query = this.#queryOf(statement)
-      if (query === undefined) throw new Error(`A statement that the dialect did not make: ${statement.text}`)
-      return await this.#connection.fenceQuery(query)
+      return await this.#run(statement)
     })
   }
 
