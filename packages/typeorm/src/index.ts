@@ -1,1 +1,5 @@
-export {}
+export { fenceSchemaSql } from '@ticketing/core'
+export { FenceMigration } from './fence-migration.js'
+export { Fenced, type FencedDecorator, type FencedOptions } from './fenced.js'
+export { fencedManager, fencedRepository, fencedTicket } from './fenced-manager.js'
+export { type TypeOrmFence, type TypeOrmFenceOptions, typeormFence } from './typeorm-fence.js'
