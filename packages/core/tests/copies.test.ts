@@ -70,6 +70,19 @@ describe('copies of the package', () => {
     expect(keys).toEqual(['a'])
   })
 
+  test.each(pairs)('F9: the $inner copy knows that the $outer copy stepped outside, and its fences', async (pair) => {
+    const [outer, inner] = [copies[pair.outer], copies[pair.inner]]
+    const { host, broker } = sectionWorld(kind)
+    const fence = outer.createFence(host, { broker, defaults })
+    await fence.run('a', () => {
+      expect(inner.sectionInForce(host.pool)?.keys).toEqual(['a'])
+      outer.runOutside(host.pool, () => expect(inner.sectionInForce(host.pool)).toBeUndefined())
+    })
+    const registered = { pool: host.pool, isUsable: () => true }
+    outer.registerFence('Copies', `${pair.outer} ${pair.inner}`, registered)
+    expect(inner.registeredFence('Copies', `${pair.outer} ${pair.inner}`)).toBe(registered)
+  })
+
   test.each(pairs)(
     'F2: errors of the $outer copy are instances of the classes of the $inner one',
     ({ outer, inner }) => {

@@ -1,6 +1,6 @@
 /** What the compiler must accept and must refuse. Checked by `tsc`, never run. */
 
-import type { Broker } from '@ticketing/client'
+import type { Broker, Ticket } from '@ticketing/client'
 import { expectTypeOf } from 'vitest'
 import { createFence, type SectionTicket, type TransactionHost } from '../src/index.js'
 
@@ -50,6 +50,26 @@ void full.run('a', (tx, ticket) => {
   expectTypeOf(ticket.token).toEqualTypeOf<bigint>()
   expectTypeOf(ticket.tokenOf('b')).toEqualTypeOf<bigint | undefined>()
 })
+
+// With tickets of one's own nothing needs to be given, and nothing about the acquire can be.
+declare const ticket: Ticket
+expectTypeOf(bare.runWith(ticket, work)).toEqualTypeOf<Promise<number>>()
+expectTypeOf(bare.runWith([ticket, ticket], { minWork: 1, retries: 2 }, work)).toEqualTypeOf<Promise<number>>()
+// @ts-expect-error -- a wait is for an acquire
+void bare.runWith(ticket, { wait: 1 }, work)
+// @ts-expect-error -- a key is not a ticket
+void bare.runWith('a', work)
+
+// A claim takes what a caller's own transaction is in the library.
+interface CallerTransaction {
+  readonly own: true
+}
+declare const callerHost: TransactionHost<Handle, CallerTransaction>
+declare const callerTransaction: CallerTransaction
+const withCaller = createFence(callerHost, { broker })
+expectTypeOf(withCaller.claim(callerTransaction, ticket)).toEqualTypeOf<Promise<void>>()
+// @ts-expect-error -- the section's handle is no transaction of the caller
+void withCaller.claim({} as Handle, ticket)
 
 // @ts-expect-error -- an unknown option
 void full.run('a', { minwork: 1 }, work)

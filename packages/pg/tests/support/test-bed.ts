@@ -74,7 +74,9 @@ export class TestBed implements AsyncDisposable {
     const password = randomBytes(8).toString('hex')
     await this.admin.query(`CREATE ROLE ${name} LOGIN PASSWORD '${password}'`)
     this.#roles.push(name)
-    await this.admin.query(`GRANT SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA public TO ${name}`)
+    await this.admin.query(
+      `GRANT SELECT, INSERT, UPDATE ON ticketing_fence, account TO ${name}; GRANT SELECT ON ticketing_fence_floor TO ${name}`,
+    )
     const url = new URL(this.url)
     url.username = name
     url.password = password
