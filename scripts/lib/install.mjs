@@ -28,12 +28,7 @@ export function needsInstall(root) {
  * @throws {SetUpError} when it fails
  */
 export async function install(root) {
-  const packageManager = readManifest(root).packageManager ?? ''
-  if (!/^pnpm@\d+\.\d+\.\d+$/.test(packageManager)) {
-    throw new SetUpError(
-      `Nothing was installed: packageManager in package.json is "${packageManager}", not pnpm@x.y.z.`,
-    )
-  }
+  const packageManager = packageManagerOf(root)
   progress(`installing dependencies with ${packageManager}`)
   rmSync(join(root, stamp), { force: true })
   if (isForeign(root)) {
@@ -51,10 +46,21 @@ export async function install(root) {
 }
 
 /**
+ * The pinned pnpm, as npx takes it.
+ *
+ * @param {string} root
+ */
+export function packageManagerOf(root) {
+  const packageManager = readManifest(root).packageManager ?? ''
+  if (/^pnpm@\d+\.\d+\.\d+$/.test(packageManager)) return packageManager
+  throw new SetUpError(`Nothing was done: packageManager in package.json is "${packageManager}", not pnpm@x.y.z.`)
+}
+
+/**
  * @param {string} root
  * @param {string[]} args
  */
-async function npx(root, args) {
+export async function npx(root, args) {
   // By default npm and pnpm wait over a minute before they admit that there is no network. What the person has set
   // stands, for npm hands its settings on under these names.
   const env = {
@@ -70,9 +76,7 @@ async function npx(root, args) {
     // On Windows npx is a batch file, which only a shell can start.
     return await runChild('npx', args, { cwd: root, env, capture: true, shell: process.platform === 'win32' })
   } catch (error) {
-    throw new SetUpError(
-      `Nothing was installed: npx, which comes with npm, could not be started (${error}). Install npm.`,
-    )
+    throw new SetUpError(`Nothing was done: npx, which comes with npm, could not be started (${error}). Install npm.`)
   }
 }
 

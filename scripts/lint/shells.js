@@ -57,6 +57,7 @@ export const packages = {
     imports: ['protocol', 'client', 'core'],
     shells: {
       'embedded-postgres.ts': ['clock', 'timers'],
+      'fake-broker-tokens.ts': ['clock'],
       'free-port.ts': ['network'],
       'guarded-postgres.ts': ['network'],
       'scripted-broker.ts': ['clock', 'timers'],

@@ -121,7 +121,7 @@ describe('npm start: the install', () => {
   test('says so when there is no npx', async () => {
     const result = await workspace.run('start', [], { PATH: '/nowhere' })
     expect(result).toMatchObject({ code: 1 })
-    expect(result.stderr).toMatch(/Nothing was installed: npx.*Install npm/)
+    expect(result.stderr).toMatch(/Nothing was done: npx.*Install npm/)
   })
 
   function addDependency() {
