@@ -146,7 +146,7 @@ class Release implements ReleaseRequest {
   }
 
   giveUp(): void {
-    this.#settle(unconfirmed(this.key, this.token, this.#wasSent))
+    this.#settle(releaseUnconfirmed(this.key, this.token, this.#wasSent))
   }
 
   #settle(result: ReleaseResult | TicketError): void {
@@ -156,7 +156,8 @@ class Release implements ReleaseRequest {
   }
 }
 
-function unconfirmed(key: string, token: bigint, wasSent: boolean): TicketError {
+/** C11 */
+export function releaseUnconfirmed(key: string, token: bigint, wasSent: boolean): TicketError {
   const what = `The release of ${named(key)} (token ${token})`
   const rest = 'Call release() again to try once more, or let the lease end.'
   return wasSent

@@ -84,7 +84,8 @@ export class HeldTicket implements Ticket {
   }
 }
 
-function leaseOver(key: string, token: bigint): TicketError {
+/** The reason of a ticket's signal (C9). */
+export function leaseOver(key: string, token: bigint): TicketError {
   const text = `The lease of ${JSON.stringify(key)} (token ${token}) is over by this client's conservative count. Another holder may have the key: stop the work. Only the fence tells whether it was committed.`
   return new TicketError('TICKET_LEASE_OVER', 'unknown', text)
 }
