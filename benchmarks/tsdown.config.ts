@@ -1,7 +1,7 @@
 import { defineConfig } from 'tsdown'
 
 export default defineConfig({
-  entry: ['src/pg-section.ts'],
+  entry: ['src/section.ts'],
   format: ['esm'],
   target: 'node20.19',
   platform: 'node',

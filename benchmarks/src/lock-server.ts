@@ -12,7 +12,8 @@ export interface LockServer extends AsyncDisposable {
 export async function startLockServer(): Promise<LockServer> {
   const manifest = createRequire(import.meta.url).resolve('@ticketing/server/package.json')
   const child = spawn(process.execPath, [join(dirname(manifest), 'dist/cli.js'), '--listen', '127.0.0.1:0'], {
-    stdio: ['ignore', 'pipe', 'inherit'],
+    // Its log would stand between the figures; what ends it early is told by its exit.
+    stdio: ['ignore', 'pipe', 'ignore'],
   })
   const exited = once(child, 'exit')
   for await (const line of createInterface({ input: child.stdout })) {
