@@ -14,7 +14,9 @@ import { openTypeorm } from './libraries/typeorm.js'
 import { startLockServer } from './lock-server.js'
 import { connectRedlock, type RedisLock } from './redlock.js'
 
-const libraries: Record<string, (settings: LibrarySettings) => Promise<Library>> = {
+type Opener = (settings: LibrarySettings) => Promise<Library>
+
+const libraries: Readonly<Record<string, Opener>> = {
   pg: openPg,
   knex: openKnex,
   typeorm: openTypeorm,
@@ -53,7 +55,7 @@ if (unknown.length > 0) {
 const workersList = options.workers.split(',').map(Number)
 const connectionsMax = Math.max(...workersList)
 const embedded = options['database-url'] === undefined ? await startEmbeddedPostgres() : undefined
-const url = options['database-url'] ?? embedded?.url
+const url = embedded?.url ?? options['database-url'] ?? ''
 const server = await startLockServer()
 const admin = new pg.Pool({ connectionString: url, max: 1 })
 const broker = TicketBroker.connect(server.address)
@@ -62,7 +64,7 @@ if (redlock === undefined) console.log(`No Redis at ${options['redis-url']}: Red
 
 try {
   await broker.waitReady(5)
-  for (const name of names) await measure(name)
+  for (const [name, open] of Object.entries(libraries)) if (names.includes(name)) await measure(open)
 } finally {
   await dropTables().catch(() => undefined)
   await broker.close()
@@ -72,11 +74,11 @@ try {
   await embedded?.stop()
 }
 
-async function measure(name: string): Promise<void> {
+async function measure(open: Opener): Promise<void> {
   await dropTables()
   await admin.query('CREATE TABLE bench_account (id integer PRIMARY KEY, balance bigint NOT NULL)')
   await admin.query('INSERT INTO bench_account SELECT n, 0 FROM generate_series(0, $1) AS n', [connectionsMax])
-  const library = await (libraries[name] as (typeof libraries)[string])({ url, connectionsMax, broker })
+  const library = await open({ url, connectionsMax, broker })
   try {
     for (const workers of workersList) {
       const rounds = { workers, rounds: Number(options.rounds), secondsPerTurn: Number(options.seconds) }
