@@ -1,0 +1,15 @@
+import type { FakeClock } from './fake-broker-clock.js'
+import type { WriteEvent } from './fake-broker-log.js'
+import type { FakeNetwork } from './fake-broker-network.js'
+import type { FakeTable } from './fake-broker-table.js'
+import type { FakeTicket } from './fake-broker-ticket.js'
+
+/** What the acquires and tickets of one fake broker share. */
+export interface FakeSurroundings {
+  readonly clock: FakeClock
+  readonly network: FakeNetwork
+  readonly table: FakeTable
+  readonly write: WriteEvent
+  /** The tickets that were handed out, by token. */
+  readonly tickets: Map<bigint, FakeTicket>
+}
