@@ -9,18 +9,28 @@ export interface FencedOptions<K extends readonly unknown[]> extends Partial<Sec
   readonly fence?: string | undefined
 }
 
+export type AsyncMethod = (...args: never[]) => Promise<unknown>
+
+/** Satisfied where the method's parameters begin with those of the key function. */
+export type StartsWith<A extends readonly unknown[], K extends readonly unknown[]> = A extends readonly [
+  ...K,
+  ...unknown[],
+]
+  ? unknown
+  : { readonly 'the parameters of the method begin with those of its key function': never }
+
 /** Decorates an asynchronous method whose first parameters are those of the key function. */
 export interface FencedDecorator<K extends readonly unknown[]> {
   /** Standard decorators. */
-  <A extends readonly [...K, ...unknown[]], R>(
-    method: (...args: A) => Promise<R>,
-    context: ClassMethodDecoratorContext,
+  <M extends AsyncMethod>(
+    method: M,
+    context: Pick<ClassMethodDecoratorContext, 'kind' | 'name'> & StartsWith<Parameters<M>, K>,
   ): void
   /** Legacy decorators (`experimentalDecorators`). */
-  <A extends readonly [...K, ...unknown[]], R>(
+  <M extends AsyncMethod>(
     target: object,
     name: string | symbol,
-    descriptor: TypedPropertyDescriptor<(...args: A) => Promise<R>>,
+    descriptor: TypedPropertyDescriptor<M> & StartsWith<Parameters<M>, K>,
   ): void
 }
 

@@ -232,7 +232,7 @@ function isolationOf(dataSource: DataSource, isolation: IsolationLevel | undefin
 }
 
 function beginText(isolation: Isolation | undefined): string {
-  return isolation === undefined ? 'START TRANSACTION' : `START TRANSACTION ISOLATION LEVEL ${isolation}`
+  return isolation === undefined ? 'BEGIN' : `BEGIN ISOLATION LEVEL ${isolation}`
 }
 
 /** Something threw before COMMIT could leave; unlike a COMMIT without an answer, that is certain (F6). */
