@@ -74,6 +74,8 @@ export interface Fence<Handle, Defaults extends SectionDefaults = SectionDefault
 /** What an adapter may set besides the user's options. */
 export interface FenceInternals {
   readonly clock?: MonotonicClock
+  /** The side channel that several fences of one adapter share. */
+  readonly reporter?: FenceReporter
   /** The adapter's own options, which it checks itself; a message on an unknown option lists them too. */
   readonly optionNames?: readonly string[]
 }
@@ -89,7 +91,7 @@ export function createFence<Handle, const Defaults extends SectionDefaults = {},
   internals: FenceInternals = {},
 ): Fence<Handle, Defaults, Caller> {
   const defaults = checkFenceOptions(options, internals.optionNames ?? [])
-  const reporter = new FenceReporter(options.logger)
+  const reporter = internals.reporter ?? new FenceReporter(options.logger)
   const context: FenceContext<Handle> = {
     fence: Object.freeze({}),
     // Only `adopt` takes a Caller, and `claim` hands it what it was given as one.

@@ -14,7 +14,7 @@ export type {
 export { type PostgresDialect, postgres } from './dialects/postgres.js'
 export { createFence, type Fence, type FenceInternals } from './fence.js'
 export { FenceError, type FenceErrorCode, fenceErrorCodes, invalidArgument, StaleTokenError } from './fence-errors.js'
-export type { FenceEventName, FenceEvents, FenceLogger } from './fence-events.js'
+export { type FenceEventName, type FenceEvents, type FenceLogger, FenceReporter } from './fence-events.js'
 export { type RegisteredFence, registeredFence, registerFence } from './fence-registry.js'
 export { type FenceSchema, fenceSchema, fenceSchemaSql } from './fence-schema.js'
 export type { SectionWork } from './fenced-section.js'

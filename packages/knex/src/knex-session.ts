@@ -9,8 +9,10 @@ import {
 } from '@ticketing/core'
 import {
   answeredWithin,
+  answeredWithinLease,
   type ConnectionSource,
   commitMillisecondsMax,
+  handleEnded,
   PgGuard,
   PgWatch,
   rollbackMillisecondsMax,
@@ -59,7 +61,13 @@ export class KnexSession implements HostTransaction<Knex.Transaction> {
     return this.#transaction
   }
 
-  async query(statement: SqlStatement): Promise<readonly SqlRow[]> {
+  query(statement: SqlStatement): Promise<readonly SqlRow[]> {
+    return answeredWithinLease(this.#options.remainingMilliseconds?.(), this.#answered(statement))
+  }
+
+  async #answered(statement: SqlStatement): Promise<readonly SqlRow[]> {
+    // Behind COMMIT or ROLLBACK it would run on a connection that may be another's by then.
+    if (this.#phase === 'finishing') throw handleEnded()
     if (this.#phase === 'new') await this.#begin()
     const { text, values } = statement
     const result = this.#guard.pass(() => this.#connection.query({ text, values: [...values] }))

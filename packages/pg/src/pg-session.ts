@@ -10,7 +10,7 @@ import {
 } from '@ticketing/core'
 import {
   answeredWithin,
-  claimMillisecondsMax,
+  answeredWithinLease,
   commitMillisecondsMax,
   handleEnded,
   PgWatch,
@@ -70,7 +70,7 @@ export class PgSession implements HostTransaction<PgTransaction> {
       this.#resendBounds = this.#options.remainingMilliseconds !== undefined && postgres.boundsMustBeResent(rows)
       return rows
     })
-    return left === undefined ? rows : answeredWithin(left + claimMillisecondsMax, 'A statement of the fence', rows)
+    return answeredWithinLease(left, rows)
   }
 
   async end(): Promise<void> {

@@ -7,6 +7,17 @@ export const rollbackMillisecondsMax = 5_000
 /** How long the claim may go without an answer once the lease, and with it the database's own bound, is over. */
 export const claimMillisecondsMax = 1_000
 
+/**
+ * Waits for the answer to a statement of the fence itself: as long as the transaction is bounded by the database, and a
+ * little more, in case the connection is silent.
+ *
+ * @param remaining - milliseconds until that bound; without one the wait is not limited.
+ */
+export function answeredWithinLease<T>(remaining: number | undefined, answer: Promise<T>): Promise<T> {
+  if (remaining === undefined) return answer
+  return answeredWithin(remaining + claimMillisecondsMax, 'A statement of the fence', answer)
+}
+
 /** The part of each of these bounds that a process which stood still gets after it is awake again. */
 const lastMilliseconds = 1_000
 

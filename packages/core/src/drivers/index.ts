@@ -1,6 +1,7 @@
 export { adoptedState } from './adopted-state.js'
 export {
   answeredWithin,
+  answeredWithinLease,
   claimMillisecondsMax,
   commitMillisecondsMax,
   rollbackMillisecondsMax,
