@@ -62,6 +62,25 @@ describe.each(casesOf(databaseTargets(), typeormVersions))('connections, $title'
     },
   )
 
+  it('F15: a signal that comes while BEGIN is on its way ends the section, and no claim follows its ROLLBACK', async () => {
+    const client = await onlyClient(open.dataSource)
+    const sent: string[] = []
+    const controller = new AbortController()
+    const restore = replaceStatements(client, (text) => {
+      sent.push(text)
+      if (text !== 'BEGIN') return undefined
+      controller.abort(new Error('never mind'))
+      return 'BEGIN; SELECT pg_sleep(0.1)'
+    })
+    const error = await failureOf(open.fence.run('a', { signal: controller.signal }, open.withdraw))
+    restore()
+    expect(error).toBe(controller.signal.reason)
+    expect(sent).toEqual(['BEGIN', 'ROLLBACK'])
+    expect(destroyed).toEqual([])
+    expect(await open.balance()).toBe(100)
+    await expectHealthy()
+  })
+
   it('F13, fault 4: a connection whose COMMIT was refused is destroyed', async () => {
     const first = await pid()
     const error = await failureOf(

@@ -3,7 +3,7 @@ import type { EntityManager, EntitySubscriberInterface, QueryRunner } from 'type
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { failureOf } from './support/assertions.js'
 import { casesOf, type FencedDatabase, openFencedDatabase } from './support/fenced-database.js'
-import { onlyClient } from './support/native-client.js'
+import { onlyClient, replaceStatements } from './support/native-client.js'
 import { typeormVersions } from './support/typeorm-versions.js'
 
 type Event = { readonly queryRunner: QueryRunner; readonly manager: EntityManager; readonly query?: string }
@@ -47,17 +47,10 @@ describe.each(casesOf(databaseTargets(), typeormVersions))('subscribers, $title'
   it('F1: what subscribers send at the begin comes after the claim, and belongs to the section', async () => {
     subscribe({ beforeTransactionStart: note('before'), afterTransactionStart: note('after') })
     const client = await onlyClient(open.dataSource)
-    const query = client.query.bind(client)
     const sent: string[] = []
-    client.query = (text: unknown, ...rest: unknown[]) => {
-      sent.push(String(text).replace(/ .*/s, ''))
-      return query(text, ...rest)
-    }
-    try {
-      await open.fence.run('a', { isolation: 'serializable' }, () => undefined)
-    } finally {
-      client.query = query
-    }
+    const restore = replaceStatements(client, (text) => void sent.push(text.replace(/ .*/s, '')))
+    await open.fence.run('a', { isolation: 'serializable' }, () => undefined)
+    restore()
     expect(sent).toEqual(['BEGIN', 'WITH', 'INSERT', 'INSERT', 'COMMIT'])
     expect(await notes()).toEqual(['before', 'after'])
   })

@@ -23,12 +23,15 @@ export async function onlyClient(dataSource: DataSource): Promise<NativeClient> 
 
 /**
  * Sends `instead(text)` for each statement of a client whose text it answers; what it does besides, it does before.
- * It stays on the client, so it is for clients that do not outlive the test.
+ *
+ * @returns what gives the client its own method back.
  */
-export function replaceStatements(client: NativeClient, instead: (text: string) => string | undefined): void {
-  const query = client.query.bind(client)
-  client.query = (config: unknown, ...rest: unknown[]) =>
-    query((typeof config === 'string' ? instead(config) : undefined) ?? config, ...rest)
+export function replaceStatements(client: NativeClient, instead: (text: string) => string | undefined): () => void {
+  const { query } = client
+  client.query = (text: unknown, ...rest: unknown[]) => query.call(client, instead(String(text)) ?? text, ...rest)
+  return () => {
+    client.query = query
+  }
 }
 
 /** Ends a server process as an administrator would, and returns once it is gone. */
