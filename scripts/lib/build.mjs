@@ -11,8 +11,11 @@ import { members, neededBy, waves } from './workspace.mjs'
 /** Files of the repository that take part in every build. */
 const sharedInputs = ['package.json', 'pnpm-lock.yaml', 'tsconfig.base.json', 'tsconfig.json', 'tsdown.library.ts']
 
+/** What a build writes: the package itself, and the code that is generated for its tests. */
+const outputs = ['dist', 'generated']
+
 /** What lies in a package and takes no part in its build. */
-const noInputs = new Set(['node_modules', 'dist', 'tests', '.cache', 'coverage', 'README.md'])
+const noInputs = new Set(['node_modules', 'dist', 'generated', 'tests', '.cache', 'coverage', 'README.md'])
 
 /**
  * The packages to build, in waves: those whose sources changed since their last build, or whose results did.
@@ -98,7 +101,8 @@ function inputFingerprints(root) {
  * @param {string} inputs
  */
 function stampText(root, member, inputs) {
-  return `${inputs} ${directoryFingerprint(join(root, member.directory, 'dist'))}`
+  const written = outputs.map((name) => directoryFingerprint(join(root, member.directory, name)))
+  return [inputs, ...written].join(' ')
 }
 
 /**

@@ -16,6 +16,18 @@ import { prepare } from './prepare.mjs'
  */
 export async function pack(root, folder) {
   await prepare(root)
+  return await packBuilt(root, folder)
+}
+
+/**
+ * The same with what is built and installed as it stands.
+ *
+ * @param {string} root
+ * @param {string} folder
+ * @returns {Promise<string[]>}
+ * @throws {SetUpError}
+ */
+export async function packBuilt(root, folder) {
   rmSync(folder, { recursive: true, force: true })
   const args = ['-y', packageManagerOf(root), '-r', '--filter', './packages/*', 'pack', '--pack-destination', folder]
   const { code, output } = await npx(root, args)

@@ -1,1 +1,5 @@
-export {}
+export { fenceSchemaSql } from '@ticketing/core'
+export { fenceAdapter } from './fence-adapter.js'
+export type { PrismaTransactionClient } from './prisma-client.js'
+export { type PrismaFence, type PrismaFenceMethods, prismaFence } from './prisma-fence.js'
+export type { SectionClient } from './section-client.js'

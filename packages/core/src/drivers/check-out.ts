@@ -15,7 +15,10 @@ export interface ConnectionSource<C> {
  *
  * @throws the reason of `connectSignal`; a connection that comes after that goes straight back.
  */
-export async function checkOut<C>(source: ConnectionSource<C>, options: HostTransactionOptions): Promise<C> {
+export async function checkOut<C>(
+  source: ConnectionSource<C>,
+  options: Pick<HostTransactionOptions, 'connectSignal' | 'onConnectionDestroyed'>,
+): Promise<C> {
   for (;;) {
     const connection = await takeInTime(source, options.connectSignal)
     const status = source.transactionStatus(connection)

@@ -1,0 +1,133 @@
+import {
+  answeredWithin,
+  commitMillisecondsMax,
+  PgGuard,
+  type PgWatch,
+  rollbackMillisecondsMax,
+} from '@ticketing/core/pg-driver'
+import type { DriverTransaction, PoolClient, SqlQuery } from './driver-adapter.js'
+import { takeExpected } from './expected-claims.js'
+
+/** What a section says to the driver's transaction that it runs in. */
+export interface BoundSection {
+  /** What Prisma is to send now that the section has ended; before that, an ending is the work's own. */
+  readonly ending: 'COMMIT' | 'ROLLBACK' | undefined
+  /** Why a statement of the work must not be sent; undefined lets it pass. */
+  verdict(): Error | undefined
+  onConnectionDestroyed(error: unknown): void
+}
+
+/** How long an ending may go without an answer. Prisma sends it as a statement of its own. */
+const endings: Readonly<Record<string, number>> = {
+  COMMIT: commitMillisecondsMax,
+  ROLLBACK: rollbackMillisecondsMax,
+}
+
+/** Stands between Prisma and one transaction of the driver adapter. */
+export class GuardedTransaction implements DriverTransaction {
+  readonly #inner: DriverTransaction
+  readonly #connection: PoolClient
+  readonly watch: PgWatch
+  #section: BoundSection | undefined
+  #guard: PgGuard | undefined
+  #failure: unknown
+
+  constructor(inner: DriverTransaction, connection: PoolClient, watch: PgWatch) {
+    this.#inner = inner
+    this.#connection = connection
+    this.watch = watch
+    // What the adapter says of itself (provider, options, savepoints) holds for this one too.
+    for (const name of ['provider', 'adapterName', 'options']) {
+      Object.defineProperty(this, name, {
+        value: (inner as unknown as Record<string, unknown>)[name],
+        enumerable: true,
+      })
+    }
+  }
+
+  /** From here on the transaction is a section's: the watch looks for what ends it, and the guard asks the section. */
+  bind(section: BoundSection): void {
+    this.#section = section
+    this.#guard = new PgGuard(this.#connection, () => section.verdict())
+    this.watch.transactionBegan()
+  }
+
+  /** Runs a statement of the fence itself. */
+  async query(text: string, values: readonly unknown[]): Promise<unknown[]> {
+    const send = () => this.#connection.query({ text, values: [...values] }) as Promise<{ rows: unknown[] }>
+    return (await this.#passing(send)).rows
+  }
+
+  /** Resolves once no statement is still running. */
+  async settled(): Promise<void> {
+    await this.#guard?.settled()
+    await this.watch.answered()
+  }
+
+  async queryRaw(query: SqlQuery): Promise<unknown> {
+    if (this.#section === undefined) takeExpected(query.args)?.(this)
+    return await this.#inner.queryRaw(query)
+  }
+
+  async executeRaw(query: SqlQuery): Promise<number> {
+    const milliseconds = query.args.length === 0 ? endings[query.sql] : undefined
+    if (milliseconds === undefined) return await this.#inner.executeRaw(query)
+    try {
+      return await answeredWithin(milliseconds, query.sql, this.#end(query))
+    } catch (error) {
+      this.#failure ??= this.watch.lossError ?? error
+      throw error
+    }
+  }
+
+  async createSavepoint(name: string): Promise<void> {
+    await this.#inner.executeRaw(statement(`SAVEPOINT ${name}`))
+  }
+
+  async rollbackToSavepoint(name: string): Promise<void> {
+    await this.#inner.executeRaw(statement(`ROLLBACK TO SAVEPOINT ${name}`))
+  }
+
+  async releaseSavepoint(name: string): Promise<void> {
+    await this.#inner.executeRaw(statement(`RELEASE SAVEPOINT ${name}`))
+  }
+
+  /** Prisma is done with the connection; what the adapter does is to give it back. */
+  async commit(): Promise<void> {
+    this.#leave()
+    await this.#inner.commit()
+  }
+
+  async rollback(): Promise<void> {
+    this.#leave()
+    await this.#inner.rollback()
+  }
+
+  async #end(query: SqlQuery): Promise<number> {
+    const own = this.#section?.ending === query.sql
+    return own ? await this.#passing(() => this.#inner.executeRaw(query)) : await this.#inner.executeRaw(query)
+  }
+
+  #passing<T>(send: () => T): T {
+    return this.#guard === undefined ? send() : this.#guard.pass(send)
+  }
+
+  /** The adapter gives every connection back as sound; one that is not is destroyed instead (F13). */
+  #leave(): void {
+    const sound = this.#failure === undefined && this.watch.idle && !this.watch.lost
+    this.watch.stop()
+    this.#guard?.remove()
+    if (sound) return
+    const reason = this.#failure ?? this.watch.firstError ?? new Error('The connection was still in a transaction.')
+    const connection = this.#connection
+    const release = connection.release.bind(connection)
+    // A broken connection may still speak while its pool closes it; nobody else listens to it any more.
+    connection.on('error', () => undefined)
+    connection.release = () => release(reason instanceof Error ? reason : true)
+    this.#section?.onConnectionDestroyed(reason)
+  }
+}
+
+function statement(sql: string): SqlQuery & { argTypes: [] } {
+  return { sql, args: [], argTypes: [] }
+}
