@@ -325,6 +325,24 @@ describe('the clock', () => {
     expect(broker.clock.now).toBe(30)
   })
 
+  it('lets what is due on the way happen in the order of its moments', async () => {
+    const moments: [string, number][] = []
+    for (const [key, lease] of [
+      ['long', 20],
+      ['short', 10],
+      ['middle', 15],
+    ] as const) {
+      const { signal } = await broker.acquire(key, { ...options, lease })
+      signal.addEventListener('abort', () => moments.push([key, broker.clock.now]))
+    }
+    broker.clock.advance(30)
+    expect(moments).toEqual([
+      ['short', 10],
+      ['middle', 15],
+      ['long', 20],
+    ])
+  })
+
   it('adds up exactly', () => {
     for (let step = 0; step < 1000; step++) broker.clock.advance('1ms')
     expect(broker.clock.now).toBe(1)
