@@ -41,7 +41,7 @@ try {
 
   console.log(`article 7:   10 in stock; orders lock it for ${times.lease} s, ${fenced ? 'with' : 'WITHOUT'} the fence`)
   const slow = reserve({ id: 'slow', articleId: 7, quantity: 3 })
-  await read
+  await Promise.race([read, slow])
   // It queues behind the slow order and gets the key when that one's lease is over.
   await reserve({ id: 'quick', articleId: 7, quantity: 4 })
   approveSlowOrder()

@@ -50,7 +50,7 @@ try {
 
   console.log(`${jobs} jobs, each locked for ${times.lease} s, ${fenced ? 'with' : 'WITHOUT'} the fence`)
   const slow = workOff('A')
-  await stalled
+  await Promise.race([stalled, slow])
   await workOff('B')
   resume()
   await slow
