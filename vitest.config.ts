@@ -22,7 +22,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'database',
-          include: ['{packages,examples}/*/tests/**/*.test.ts', 'benchmarks/tests/**/*.test.ts'],
+          include: ['{packages,examples}/*/tests/**/*.test.ts', '{benchmarks,docs}/tests/**/*.test.ts'],
           exclude: [...configDefaults.exclude, ...withoutDatabase],
           globalSetup: ['packages/testing/src/vitest-global-setup.ts'],
         },
