@@ -1,8 +1,9 @@
 import { databaseTargets } from '@ticketing/testing/vitest'
+import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { failureOf, pidOf } from './support/assertions.js'
 import { casesOf, type FencedDatabase, openFencedDatabase } from './support/fenced-database.js'
-import { killBackend, onlyClient, poolOf, replaceStatements } from './support/native-client.js'
+import { killBackend, type NativeClient, onlyClient, poolOf, replaceStatements } from './support/native-client.js'
 import { typeormVersions } from './support/typeorm-versions.js'
 
 describe.each(casesOf(databaseTargets(), typeormVersions))('connections, $title', ({ target, version }) => {
@@ -92,6 +93,16 @@ describe.each(casesOf(databaseTargets(), typeormVersions))('connections, $title'
     await expectHealthy()
   })
 
+  it('F12, fault 1: a COMMIT that the server answers with ROLLBACK is no success', async () => {
+    const client = await onlyClient(open.dataSource)
+    const restore = replaceStatements(client, (text) => (text === 'COMMIT' ? 'ROLLBACK' : undefined))
+    const error = await failureOf(open.fence.run('a', open.withdraw))
+    restore()
+    expect(error).toMatchObject({ code: 'FENCE_TX_ABORTED', outcome: 'not-executed' })
+    expect(await open.balance()).toBe(100)
+    await expectHealthy()
+  })
+
   it('F6, F13: a connection that is cut after COMMIT was sent leaves the outcome unknown', async () => {
     const first = await pid()
     const client = await onlyClient(open.dataSource)
@@ -139,6 +150,36 @@ describe.each(casesOf(databaseTargets(), typeormVersions))('connections, $title'
     await Promise.all(Array.from({ length: 8 }, () => open.fence.run('a', open.withdraw)))
     expect(await open.balance()).toBe(20)
     await expectHealthy()
+  })
+
+  it('F4: a claim that nobody answers ends with its lease, and no work is done', async () => {
+    const client = await onlyClient(open.dataSource)
+    const { query } = client
+    client.query = (text: unknown, ...rest: unknown[]) =>
+      String(text).startsWith('WITH') ? new Promise(() => undefined) : query.call(client, text, ...rest)
+    open.broker.leaseSeconds = 0.5
+    try {
+      const error = await failureOf(open.fence.run('a', { minWork: 0 }, open.withdraw))
+      expect(error).toMatchObject({ code: 'FENCE_LEASE_EXPIRED', outcome: 'not-executed' })
+    } finally {
+      open.broker.leaseSeconds = undefined
+      client.query = query
+    }
+    expect(await open.balance()).toBe(100)
+    await expectHealthy()
+  })
+
+  it('F14: a query object of node-postgres is refused after the section as well, by an exception', async () => {
+    const text = `UPDATE account SET balance = balance - 10 WHERE id = 'a'`
+    const client = await open.fence.run('a', async (manager) => {
+      const client = (await manager.queryRunner?.connect()) as NativeClient
+      await new Promise((resolve) => {
+        client.query(Object.assign(new pg.Query(text), { callback: resolve }))
+      })
+      return client
+    })
+    expect(() => client.query(new pg.Query(text))).toThrow(expect.objectContaining({ code: 'FENCE_HANDLE_ENDED' }))
+    expect(await open.balance()).toBe(90)
   })
 
   it('F13, F6: COMMIT that the driver gives up on while the server runs it: unknown, and its connection is gone', async () => {
