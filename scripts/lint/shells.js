@@ -56,8 +56,10 @@ export const packages = {
   testing: {
     imports: ['protocol', 'client', 'core'],
     shells: {
+      'conformance-reporter.ts': ['console'],
       'embedded-postgres.ts': ['clock', 'timers'],
       'fake-broker-tokens.ts': ['clock'],
+      'fault-proxy.ts': ['network'],
       'free-port.ts': ['network'],
       'guarded-postgres.ts': ['network'],
       'scripted-broker.ts': ['clock', 'timers'],

@@ -1,0 +1,58 @@
+import { afterAll, beforeAll, beforeEach, describe } from 'vitest'
+import type { DatabaseTarget } from '../database-fixture.js'
+import { databaseTargets } from '../vitest.js'
+import { boundRules } from './bound-rules.js'
+import { claimRules } from './claim-rules.js'
+import { connectionRules } from './connection-rules.js'
+import { contentionRules } from './contention-rules.js'
+import { ownTransactionRules } from './own-transaction-rules.js'
+import { schemaRules } from './schema-rules.js'
+import { sectionRules } from './section-rules.js'
+import type { ConformanceSubject } from './subject.js'
+import type { Suite } from './suite.js'
+import { conformanceTitle } from './title.js'
+import { transactionRules } from './transaction-rules.js'
+import { ConformanceWorld } from './world.js'
+
+const levels = ['read committed', 'repeatable read', 'serializable'] as const
+
+/** The environment variable that confines a run to one server and one isolation level: `TICKETING_CONFORMANCE=quick`. */
+const quickVariable = 'TICKETING_CONFORMANCE'
+
+/**
+ * The conformance suite: what every adapter of the fence must hold, on every server that `databaseTargets` finds, at each
+ * isolation level. Call it from a test file of its own.
+ */
+export function fenceConformance(subject: ConformanceSubject): void {
+  const quick = process.env[quickVariable] === 'quick'
+  describe(`${conformanceTitle}${subject.adapter}`, () => {
+    const targets = databaseTargets()
+    for (const target of quick ? targets.slice(0, 1) : targets) {
+      for (const level of quick ? levels.slice(0, 1) : levels) {
+        describe(`${target.name}, ${level}`, () => {
+          const suite = suiteOn(subject, target, level)
+          claimRules(suite)
+          sectionRules(suite)
+          transactionRules(suite)
+          connectionRules(suite)
+          boundRules(suite)
+          ownTransactionRules(suite)
+          // What the level does not change is tried at the first one.
+          if (level !== levels[0]) return
+          schemaRules(suite)
+          contentionRules(suite)
+        })
+      }
+    }
+  })
+}
+
+function suiteOn(subject: ConformanceSubject, target: DatabaseTarget, level: string): Suite {
+  let world: ConformanceWorld
+  beforeAll(async () => {
+    world = await ConformanceWorld.create(subject, target, level)
+  })
+  beforeEach(() => world.reset())
+  afterAll(() => world[Symbol.asyncDispose]())
+  return { subject, world: () => world }
+}
