@@ -184,7 +184,8 @@ export class TypeOrmSession implements HostTransaction<EntityManager> {
   }
 
   async #rollback(): Promise<void> {
-    if (this.#announced) {
+    // A subscriber that failed at the begin has left TypeORM without a transaction.
+    if (this.#announced && this.#runner.isTransactionActive) {
       forgetSavepoints(this.#runner)
       await this.#endings.rollback().catch((error: unknown) => {
         if (!this.#watch.lost) this.#warn('A subscriber failed at the rollback of a fenced section', error)

@@ -169,6 +169,27 @@ describe.each(casesOf(databaseTargets(), typeormVersions))('connections, $title'
     await expectHealthy()
   })
 
+  it('F14: the handle is dead before the last check, not only before COMMIT', async () => {
+    let check = () => {}
+    const checking = new Promise<void>((resolve) => {
+      check = resolve
+    })
+    const client = await onlyClient(open.dataSource)
+    const restore = replaceStatements(client, (text) =>
+      text.includes('pg_current_xact_id_if_assigned') ? void check() : undefined,
+    )
+    let late: Promise<unknown> = Promise.resolve()
+    await open.fence.run('a', async (manager) => {
+      // After this, the section asks the server whether the transaction is still its own.
+      await failureOf(manager.transaction((inner) => inner.query('SELECT 1/0')))
+      late = checking.then(() => open.withdraw(manager))
+      late.catch(() => undefined)
+    })
+    restore()
+    expect(await failureOf(late)).toMatchObject({ code: 'FENCE_HANDLE_ENDED' })
+    expect(await open.balance()).toBe(100)
+  })
+
   it('F14: a query object of node-postgres is refused after the section as well, by an exception', async () => {
     const text = `UPDATE account SET balance = balance - 10 WHERE id = 'a'`
     const client = await open.fence.run('a', async (manager) => {

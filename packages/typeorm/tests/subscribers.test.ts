@@ -76,6 +76,38 @@ describe.each(casesOf(databaseTargets(), typeormVersions))('subscribers, $title'
     expect(await open.balance()).toBe(100)
   })
 
+  it.each(['beforeTransactionStart', 'afterTransactionStart'] as const)(
+    'F15: a subscriber that fails at %s ends the section before its work, with its own error',
+    async (hook) => {
+      const reason = new Error('not on a Monday')
+      subscribe({ [hook]: () => Promise.reject(reason) })
+      let worked = false
+      const error = await failureOf(
+        open.fence.run('a', () => {
+          worked = true
+        }),
+      )
+      expect([error, worked, warnings]).toEqual([reason, false, []])
+      subscribe({})
+      await open.fence.run('a', open.withdraw)
+      expect(await open.balance()).toBe(90)
+    },
+  )
+
+  it('F15: a subscriber that fails at the rollback changes nothing of it', async () => {
+    subscribe({ beforeTransactionRollback: () => Promise.reject(new Error('not on a Tuesday')) })
+    const reason = new Error('no')
+    const error = await failureOf(
+      open.fence.run('a', async (manager) => {
+        await open.withdraw(manager)
+        throw reason
+      }),
+    )
+    expect(error).toBe(reason)
+    expect(warnings).toEqual([expect.stringContaining('not on a Tuesday')])
+    expect(await open.balance()).toBe(100)
+  })
+
   it('F14: a subscriber’s statement after COMMIT is refused, never autocommitted, and the section succeeded', async () => {
     subscribe({ afterTransactionCommit: note('late') })
     await open.fence.run('a', open.withdraw)
