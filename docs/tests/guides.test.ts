@@ -14,6 +14,7 @@ const knexGuide = 'fence-an-existing-knex-app.md'
 /** Each guide, with the folder of this repository that has the packages of others which it installs. */
 const guides: Readonly<Record<string, string>> = {
   [knexGuide]: 'packages/knex',
+  'fence-an-existing-prisma-app.md': 'examples/prisma-payments',
   'fence-an-existing-typeorm-or-nest-app.md': 'examples/typeorm-payouts',
 }
 

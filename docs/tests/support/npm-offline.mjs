@@ -76,12 +76,9 @@ function linkPrograms(folder, { name, bin = {} }) {
   }
 }
 
+/** The programs of the test stand first in the path. */
 function realNpm() {
-  const own = dirname(process.env['GUIDE_NPM'] ?? '')
-  const PATH = (process.env['PATH'] ?? '').split(delimiter).filter((folder) => folder !== own)
-  const { status } = spawnSync('npm', process.argv.slice(2), {
-    env: { ...process.env, PATH: PATH.join(delimiter) },
-    stdio: 'inherit',
-  })
+  const PATH = (process.env['PATH'] ?? '').split(delimiter).slice(1).join(delimiter)
+  const { status } = spawnSync('npm', process.argv.slice(2), { env: { ...process.env, PATH }, stdio: 'inherit' })
   process.exitCode = status ?? 1
 }

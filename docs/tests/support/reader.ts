@@ -8,7 +8,8 @@ import { exclusively } from '../../../scripts/lib/exclusive.mjs'
 import { packBuilt } from '../../../scripts/lib/pack.mjs'
 import { GuideRun } from './guide-run.js'
 
-const npmOffline = fileURLToPath(new URL('npm-offline.mjs', import.meta.url))
+/** Programs of the machine that the reader gets another of. */
+const offline = ['npm', 'npx']
 
 /** What every reader of a guide has: the packed packages of this repository, and an npm that needs no network for them. */
 export class Reader implements Disposable {
@@ -24,9 +25,12 @@ export class Reader implements Disposable {
     process.env['npm_config_prefer_offline'] ??= 'true'
     await packBuilt(repository, reader.#packages)
     mkdirSync(reader.#programs)
-    const npm = join(reader.#programs, 'npm')
-    writeFileSync(npm, `#!/bin/sh\nexec "${process.execPath}" "${npmOffline}" "$@"\n`)
-    chmodSync(npm, 0o755)
+    for (const name of offline) {
+      const script = fileURLToPath(new URL(`${name}-offline.mjs`, import.meta.url))
+      const program = join(reader.#programs, name)
+      writeFileSync(program, `#!/bin/sh\nexec "${process.execPath}" "${script}" "$@"\n`)
+      chmodSync(program, 0o755)
+    }
     return reader
   }
 
@@ -41,8 +45,11 @@ export class Reader implements Disposable {
       // Port 0: the server takes a free one and says which.
       TICKETING_ADDRESS: '127.0.0.1:0',
       TICKETING_PACKAGES: this.#packages,
-      GUIDE_NPM: join(this.#programs, 'npm'),
       GUIDE_WORKSPACE: repository,
+      // Prisma generates without its engine, which it would fetch, if it is told that there is one.
+      PRISMA_SCHEMA_ENGINE_BINARY: process.execPath,
+      CHECKPOINT_DISABLE: '1',
+      PRISMA_HIDE_UPDATE_MESSAGE: '1',
       GUIDE_PACKAGES_OF_OTHERS: [example, '.']
         .map((folder) => join(repository, folder, 'node_modules'))
         .join(delimiter),
