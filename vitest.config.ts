@@ -1,4 +1,5 @@
 import { configDefaults, defineConfig } from 'vitest/config'
+import { mutantPlugin } from './scripts/mutants/plugin.mjs'
 
 // Packages resolve to each other's sources, so no test runs against a stale build. Vitest hands the list to Node too:
 // with 'import' in it, a require() inside a dependency would get the ES module where it needs the CommonJS one.
@@ -8,6 +9,7 @@ const conditions = ['ticketing-source', 'node']
 const withoutDatabase = ['packages/{protocol,client,core,server}/tests/**/*.test.ts', 'scripts/**/*.test.ts']
 
 export default defineConfig({
+  plugins: mutantPlugin(),
   resolve: { conditions },
   ssr: { resolve: { conditions } },
   test: {

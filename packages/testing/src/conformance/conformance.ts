@@ -5,6 +5,7 @@ import { boundRules } from './bound-rules.js'
 import { claimRules } from './claim-rules.js'
 import { connectionRules } from './connection-rules.js'
 import { contentionRules } from './contention-rules.js'
+import { oneTransactionRules } from './one-transaction-rules.js'
 import { ownTransactionRules } from './own-transaction-rules.js'
 import { schemaRules } from './schema-rules.js'
 import { sectionRules } from './section-rules.js'
@@ -32,6 +33,7 @@ export function fenceConformance(subject: ConformanceSubject): void {
         describe(`${target.name}, ${level}`, () => {
           const suite = suiteOn(subject, target, level)
           claimRules(suite)
+          oneTransactionRules(suite)
           sectionRules(suite)
           transactionRules(suite)
           connectionRules(suite)

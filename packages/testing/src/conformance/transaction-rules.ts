@@ -66,10 +66,12 @@ export function transactionRules(suite: Suite): void {
   })
 
   rule(suite, 'F12, fault 1', 'so has one of a statement that nobody awaited', async (world) => {
+    const failing = 'SELECT 1 / (n - n) FROM (SELECT count(*) AS n FROM pg_sleep(0.1)) AS later'
     const error = await failureOf(
       world.run(world.key(), async (handle) => {
         await world.one.query(handle, withdraw)
-        world.one.query(handle, 'SELECT 1/0 FROM pg_sleep(0.05)').catch(() => undefined)
+        world.one.query(handle, failing).catch(() => undefined)
+        await world.until("SELECT 1 FROM pg_stat_activity WHERE query = $1 AND state = 'active'", [failing])
       }),
     )
     expect(error).toMatchObject({ code: 'FENCE_TX_ABORTED', outcome: 'not-executed' })
