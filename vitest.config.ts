@@ -5,6 +5,8 @@ import { mutantPlugin } from './scripts/mutants/plugin.mjs'
 // with 'import' in it, a require() inside a dependency would get the ES module where it needs the CommonJS one.
 const conditions = ['ticketing-source', 'node']
 
+const conformanceReporter = './packages/testing/src/conformance-reporter.ts'
+
 // These need no database. A run of their tests alone must not wait for one to start.
 const withoutDatabase = ['packages/{protocol,client,core,server}/tests/**/*.test.ts', 'scripts/**/*.test.ts']
 
@@ -13,6 +15,8 @@ export default defineConfig({
   resolve: { conditions },
   ssr: { resolve: { conditions } },
   test: {
+    // The second one prints which adapter holds which rule of the fence.
+    reporters: ['default', conformanceReporter],
     testTimeout: 30_000,
     hookTimeout: 60_000,
     projects: [

@@ -18,7 +18,10 @@ export function boundRules(suite: Suite): void {
     expect(await world.balance()).toBe(100)
     expect(await world.highWater(key)).toBeUndefined()
     world.broker.leaseSeconds = undefined
-    expect(await world.run(world.key(), () => 'sound')).toBe('sound')
+    // The server may end the connection just before our ROLLBACK; who cannot destroy it hands it out once more.
+    const again = world.run(world.key(), () => 'sound')
+    if (suite.subject.missing?.['destroys connections'] !== undefined) await again.catch(() => undefined)
+    else expect(await again).toBe('sound')
   })
 
   rule(
