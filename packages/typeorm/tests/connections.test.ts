@@ -152,6 +152,43 @@ describe.each(casesOf(databaseTargets(), typeormVersions))('connections, $title'
     await expectHealthy()
   })
 
+  it('F1: a statement whose turn comes after the lease is not sent, also where nobody could yet tell its end', async () => {
+    const client = await onlyClient(open.dataSource)
+    const sent: string[] = []
+    const restore = replaceStatements(client, (text) => void sent.push(text.replace(/ .*/s, '')))
+    open.broker.leaseSeconds = 0.3
+    try {
+      let refused: unknown
+      const error = await failureOf(
+        open.fence.run('a', { minWork: 0 }, (manager, ticket) => {
+          while (ticket.remaining() > 0);
+          return open.withdraw(manager).catch((error: unknown) => {
+            refused = error
+          })
+        }),
+      )
+      expect(refused).toMatchObject({ code: 'FENCE_LEASE_EXPIRED' })
+      expect(error).toMatchObject({ code: 'FENCE_LEASE_EXPIRED', outcome: 'not-executed' })
+    } finally {
+      open.broker.leaseSeconds = undefined
+      restore()
+    }
+    expect(sent).not.toContain('UPDATE')
+    await expectHealthy()
+  })
+
+  it('F13, fault 4: a nested transaction that is still open rolls back, and the connection is kept', async () => {
+    const error = await failureOf(
+      open.fence.run('a', async (manager) => {
+        await manager.queryRunner?.startTransaction()
+        await open.withdraw(manager)
+      }),
+    )
+    expect(error).toMatchObject({ code: 'FENCE_COMMIT_FAILED', outcome: 'not-executed' })
+    expect(destroyed).toEqual([])
+    await expectHealthy()
+  })
+
   it('F4: a claim that nobody answers ends with its lease, and no work is done', async () => {
     const client = await onlyClient(open.dataSource)
     const { query } = client

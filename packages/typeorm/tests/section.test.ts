@@ -124,19 +124,6 @@ describe.each(casesOf(databaseTargets(), typeormVersions))('$title', ({ target, 
     },
   )
 
-  it('fault 4, fault 15: a nested transaction that is still open rolls the section back', async () => {
-    const { fence, withdraw } = open
-    const error = await failureOf(
-      fence.run('a', async (manager) => {
-        await withdraw(manager)
-        await manager.queryRunner?.startTransaction()
-        await withdraw(manager)
-      }),
-    )
-    expect(error).toMatchObject({ code: 'FENCE_COMMIT_FAILED', outcome: 'not-executed' })
-    expect(await open.balance()).toBe(100)
-  })
-
   it('fault 2: a COMMIT that a deferred constraint refuses is no success', async () => {
     const { dataSource, fence } = open
     await dataSource.query('CREATE TABLE child (parent text REFERENCES account DEFERRABLE INITIALLY DEFERRED)')

@@ -94,6 +94,19 @@ describe.each(casesOf(databaseTargets(), typeormVersions))('subscribers, $title'
     },
   )
 
+  it('F6: where a subscriber keeps TypeORM from sending COMMIT, that is certain, and nothing is written', async () => {
+    const error = await failureOf(
+      open.fence.run('a', async (manager) => {
+        await open.withdraw(manager)
+        subscribe({ beforeTransactionStart: () => Promise.reject(new Error('no savepoints today')) })
+        // TypeORM takes the whole transaction for ended then.
+        await failureOf(manager.transaction((inner) => open.withdraw(inner)))
+      }),
+    )
+    expect(error).toMatchObject({ code: 'FENCE_COMMIT_FAILED', outcome: 'not-executed' })
+    expect(await open.balance()).toBe(100)
+  })
+
   it('F15: a subscriber that fails at the rollback changes nothing of it', async () => {
     subscribe({ beforeTransactionRollback: () => Promise.reject(new Error('not on a Tuesday')) })
     const reason = new Error('no')
@@ -161,7 +174,11 @@ describe.each(casesOf(databaseTargets(), typeormVersions))('subscribers, $title'
     await open.fence.run('a', (manager) => manager.transaction(() => Promise.resolve()))
     expect(told).toEqual(['begin', 'begin', 'before commit', 'after commit', 'before commit', 'after commit'])
     told.length = 0
-    await failureOf(open.fence.run('a', () => Promise.reject(new Error('no'))))
-    expect(told).toEqual(['begin', 'after rollback'])
+    const fails = async (manager: EntityManager) => {
+      await manager.queryRunner?.startTransaction()
+      throw new Error('no')
+    }
+    await failureOf(open.fence.run('a', fails))
+    expect(told).toEqual(['begin', 'begin', 'after rollback'])
   })
 })
