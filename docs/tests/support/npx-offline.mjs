@@ -21,6 +21,7 @@ async function deploy() {
   for (const { name } of migrations.sort((one, other) => (one.name < other.name ? -1 : 1))) {
     await client.query(readFileSync(join(folder, name, 'migration.sql'), 'utf8'))
   }
+  /** @type {{ rows: { name: string }[] }} */
   const { rows } = await client.query("SELECT tablename AS name FROM pg_tables WHERE schemaname = 'public'")
   await client.end()
   const models = [...readFileSync('prisma/schema.prisma', 'utf8').matchAll(/^model (\w+)/gm)].map(([, name]) => name)
