@@ -79,7 +79,11 @@ async function suite(root, files, mutant, rules) {
   const limits = mutant === undefined ? [] : [`--testTimeout=${testMilliseconds}`, `--hookTimeout=${hookMilliseconds}`]
   const filter = rules.length === 0 ? [] : ['-t', testsOf(rules)]
   const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${file}`]
-  const env = { ...process.env, TICKETING_CONFORMANCE: 'quick', [mutantVariable]: mutant ?? '' }
+  const env = {
+    ...process.env,
+    TICKETING_CONFORMANCE: mutant === undefined ? 'quick' : 'first',
+    [mutantVariable]: mutant ?? '',
+  }
   try {
     const args = [vitest, 'run', '--project', 'database', ...files, ...filter, ...limits, ...reporters]
     const { code, output } = await runChild(process.execPath, args, { cwd: root, env, capture: true })

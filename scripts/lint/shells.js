@@ -57,6 +57,7 @@ export const packages = {
     imports: ['protocol', 'client', 'core'],
     shells: {
       'conformance-reporter.ts': ['console'],
+      'conformance/world.ts': ['clock', 'timers'],
       'embedded-postgres.ts': ['clock', 'timers'],
       'fake-broker-tokens.ts': ['clock'],
       'fault-proxy.ts': ['network'],

@@ -11,7 +11,7 @@ export const mutantVariable = 'TICKETING_MUTANT'
  * Replaces the text of sources while they are loaded, as the mutant of TICKETING_MUTANT says; does nothing without one.
  *
  * @param {string | undefined} [name]
- * @returns {import('vitest/config').ViteUserConfig['plugins']}
+ * @returns {NonNullable<import('vitest/config').ViteUserConfig['plugins']>}
  */
 export function mutantPlugin(name = process.env[mutantVariable]) {
   if (name === undefined || name === '') return []

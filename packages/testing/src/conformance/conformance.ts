@@ -17,7 +17,10 @@ import { ConformanceWorld } from './world.js'
 
 const levels = ['read committed', 'repeatable read', 'serializable'] as const
 
-/** The environment variable that confines a run to one server and one isolation level: `TICKETING_CONFORMANCE=quick`. */
+/**
+ * The environment variable that confines a run to one server and one isolation level: `TICKETING_CONFORMANCE=quick`. With
+ * `first` each adapter stops at its first failure besides.
+ */
 const quickVariable = 'TICKETING_CONFORMANCE'
 
 /**
@@ -25,7 +28,7 @@ const quickVariable = 'TICKETING_CONFORMANCE'
  * isolation level. Call it from a test file of its own.
  */
 export function fenceConformance(subject: ConformanceSubject): void {
-  const quick = process.env[quickVariable] === 'quick'
+  const quick = ['quick', 'first'].includes(process.env[quickVariable] ?? '')
   describe(`${conformanceTitle}${subject.adapter}`, () => {
     const targets = databaseTargets()
     for (const target of quick ? targets.slice(0, 1) : targets) {

@@ -9,6 +9,10 @@ export interface Suite {
   world(): ConformanceWorld
 }
 
+/** `TICKETING_CONFORMANCE=first`: the quick run, of each adapter up to its first failure. */
+const stopsAtFirst = process.env['TICKETING_CONFORMANCE'] === 'first'
+const failed = new Set<string>()
+
 /**
  * One test. Its title begins with the ids of the rules that it proves, which the matrix reads.
  *
@@ -22,6 +26,14 @@ export function rule(
   needs?: Capability,
 ): void {
   it(`${ids}: ${title}`, async (context) => {
+    if (stopsAtFirst) {
+      if (failed.has(suite.subject.adapter)) return context.skip()
+      context.onTestFailed(({ task }) => {
+        // A test that took too long tells less than one whose assertion failed, so the others still run.
+        const timedOut = task.result?.errors?.some(({ message }) => /^(Test|Hook) timed out/.test(message))
+        if (!timedOut) failed.add(suite.subject.adapter)
+      })
+    }
     const reason = needs === undefined ? undefined : suite.subject.missing?.[needs]
     if (reason !== undefined) return context.skip(reason)
     await test(suite.world())

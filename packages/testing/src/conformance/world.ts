@@ -1,8 +1,13 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Ticket } from '@ticketing/client'
 import pg from 'pg'
+import { expect } from 'vitest'
 import { createDatabase, type DatabaseTarget, type TestDatabase } from '../database-fixture.js'
 import { ScriptedBroker } from '../scripted-broker.js'
 import type { ConformanceSubject, Handle, OpenSubject, SubjectOptions } from './subject.js'
+
+const pollMilliseconds = 5
+const untilMillisecondsMax = 5_000
 
 /** Times that no test runs into by accident. */
 const times = { wait: 0, lease: 30, minWork: 0 } as const
@@ -88,12 +93,25 @@ export class ConformanceWorld implements AsyncDisposable {
     return rows[0] === undefined ? undefined : BigInt(rows[0].token)
   }
 
-  /** Resolves once the query, run again and again, has a row. */
+  /**
+   * Resolves once the query, run again and again, has a row.
+   *
+   * @throws {Error} where it has none for long.
+   */
   async until(sql: string, values: unknown[] = []): Promise<void> {
-    for (;;) if ((await this.admin.query(sql, values)).rowCount !== 0) return
+    const deadline = performance.now() + untilMillisecondsMax
+    while ((await this.admin.query(sql, values)).rowCount === 0) {
+      if (performance.now() > deadline) expect.unreachable(`still nothing after ${untilMillisecondsMax} ms: ${sql}`)
+      await delay(pollMilliseconds)
+    }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    // A section that a failed test left behind would hold its pool open for ever.
+    await this.admin.query(
+      'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND xact_start IS NOT NULL ' +
+        'AND pid <> pg_backend_pid()',
+    )
     await Promise.all(this.#open.map((opened) => opened.close().catch(() => undefined)))
     await this.admin.end()
     await this.#database[Symbol.asyncDispose]()
@@ -109,7 +127,7 @@ export async function failureOf(promise: Promise<unknown>): Promise<Error & Reco
   if (typeof result === 'object' && result !== null && 'error' in result) {
     return result.error as Error & Record<string, unknown>
   }
-  throw new Error('It was reported as a success and should have been refused.')
+  return expect.unreachable('it was reported as a success and should have been refused')
 }
 
 /** A place that code reaches and waits at until the test lets it go on. */
