@@ -54,16 +54,16 @@ const rot = [
 ] as const
 
 describe('the guides', () => {
-  let reader: Reader
+  let reader: Reader | undefined
 
   beforeAll(async () => {
     reader = await Reader.equip()
   }, 600_000)
-  afterAll(() => reader[Symbol.dispose]())
+  afterAll(() => reader?.[Symbol.dispose]())
 
   async function followed(name: string, text: string): Promise<void> {
     await using database = await createDatabase(databaseTargets()[0] as DatabaseTarget)
-    await using run = reader.begin(guides[name] as string, database.url)
+    await using run = (reader as Reader).begin(guides[name] as string, database.url)
     await follow(text, run)
   }
 

@@ -16,16 +16,15 @@ const commandMillisecondsMax = 120_000
 export class GuideRun implements AsyncDisposable {
   readonly folder = mkdtempSync(join(tmpdir(), 'ticketing-guide-'))
   readonly #environment: NodeJS.ProcessEnv
+  readonly #variables: Readonly<Record<string, string>>
   readonly #running = new Map<ChildProcess, Promise<unknown>>()
 
   /**
    * @param programs - a folder with the programs that stand before those of the machine.
    * @param variables - stand in place of what the guide gives to the same names.
    */
-  constructor(
-    programs: string,
-    private readonly variables: Readonly<Record<string, string>>,
-  ) {
+  constructor(programs: string, variables: Readonly<Record<string, string>>) {
+    this.#variables = variables
     // What the test run has in its environment for its own sake is none of the reader's.
     const { PATH, HOME, LANG, TMPDIR } = process.env
     this.#environment = {
@@ -39,7 +38,7 @@ export class GuideRun implements AsyncDisposable {
   async follow(step: Step): Promise<Finished | undefined> {
     if (step.kind === 'command') return step.background ? await this.#start(step) : await this.#finish(step)
     if (step.kind === 'file') this.#write(step)
-    else this.set(step.name, this.variables[step.name] ?? step.value)
+    else this.set(step.name, this.#variables[step.name] ?? step.value)
     return undefined
   }
 

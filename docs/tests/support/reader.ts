@@ -17,21 +17,30 @@ export class Reader implements Disposable {
   readonly #programs = join(this.#home, 'bin')
   readonly #packages = join(this.#home, 'packages')
 
-  /** Builds what changed, as `npm test` has done before, and packs it. */
+  /** Builds what changed, which `npm test` has done before any test, and packs it. */
   static async equip(): Promise<Reader> {
     const reader = new Reader()
+    try {
+      await reader.#equip()
+    } catch (error) {
+      reader[Symbol.dispose]()
+      throw error
+    }
+    return reader
+  }
+
+  async #equip(): Promise<void> {
     await exclusively(join(repository, '.cache/prepare.lock'), () => build(repository))
     // The pinned pnpm is in npx's cache since the install; it need not be looked up again.
     process.env['npm_config_prefer_offline'] ??= 'true'
-    await packBuilt(repository, reader.#packages)
-    mkdirSync(reader.#programs)
+    await packBuilt(repository, this.#packages)
+    mkdirSync(this.#programs)
     for (const name of offline) {
       const script = fileURLToPath(new URL(`${name}-offline.mjs`, import.meta.url))
-      const program = join(reader.#programs, name)
+      const program = join(this.#programs, name)
       writeFileSync(program, `#!/bin/sh\nexec "${process.execPath}" "${script}" "$@"\n`)
       chmodSync(program, 0o755)
     }
-    return reader
   }
 
   /**
