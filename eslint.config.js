@@ -8,7 +8,16 @@ import { packageRules } from './scripts/lint/package-rules.js'
  * of the packages, effects outside the leaf shells, and files and functions that have grown too long.
  */
 export default tseslint.config(
-  { ignores: ['**/dist/', '**/node_modules/', '**/.cache/', '**/coverage/', '**/generated/'] },
+  {
+    ignores: [
+      '**/dist/',
+      '**/node_modules/',
+      '**/.cache/',
+      '**/coverage/',
+      '**/generated/',
+      'scripts/tests/consumers/',
+    ],
+  },
   { linterOptions: { reportUnusedDisableDirectives: 'error' } },
   {
     files: ['**/*.ts'],
