@@ -10,6 +10,7 @@ import { alternate, type Contender, compare } from './alternate.js'
 import { openKnex } from './libraries/knex.js'
 import { advisoryLock, fenceTable, forUpdate, keyOf, type Library, type LibrarySettings } from './libraries/library.js'
 import { openPg } from './libraries/pg.js'
+import { openPrisma } from './libraries/prisma.js'
 import { openTypeorm } from './libraries/typeorm.js'
 import { startLockServer } from './lock-server.js'
 import { connectRedlock, type RedisLock } from './redlock.js'
@@ -20,6 +21,7 @@ const libraries: Readonly<Record<string, Opener>> = {
   pg: openPg,
   knex: openKnex,
   typeorm: openTypeorm,
+  prisma: openPrisma,
 }
 
 const help = `Usage: node dist/section.mjs [--library LIST] [--workers LIST] [--seconds N] [--rounds N] [--database-url URL] [--redis-url URL]
