@@ -10,8 +10,8 @@ import {
 } from '@ticketing/core'
 import {
   answeredWithin,
+  answeredWithinLease,
   type ConnectionSource,
-  claimMillisecondsMax,
   commitMillisecondsMax,
   handleEnded,
   type NativePgClient,
@@ -83,9 +83,7 @@ export class TypeOrmSession implements HostTransaction<EntityManager> {
   }
 
   query(statement: SqlStatement): Promise<readonly SqlRow[]> {
-    const left = this.#options.remainingMilliseconds?.()
-    const rows = this.#query(statement)
-    return left === undefined ? rows : answeredWithin(left + claimMillisecondsMax, 'A statement of the fence', rows)
+    return answeredWithinLease(this.#options.remainingMilliseconds?.(), this.#query(statement))
   }
 
   async end(): Promise<void> {

@@ -5,7 +5,7 @@ export const commitMillisecondsMax = 30_000
 export const rollbackMillisecondsMax = 5_000
 
 /** How long the claim may go without an answer once the lease, and with it the database's own bound, is over. */
-export const claimMillisecondsMax = 1_000
+const claimMillisecondsMax = 1_000
 
 /**
  * Waits for the answer to a statement of the fence itself: as long as the transaction is bounded by the database, and a

@@ -2,7 +2,6 @@ export { adoptedState } from './adopted-state.js'
 export {
   answeredWithin,
   answeredWithinLease,
-  claimMillisecondsMax,
   commitMillisecondsMax,
   rollbackMillisecondsMax,
 } from './answered-within.js'
