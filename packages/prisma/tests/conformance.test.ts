@@ -28,6 +28,7 @@ const hidden = 'Prisma hides the connection; wrap the driver adapter in fenceAda
 fenceConformance({
   adapter: 'Prisma without fenceAdapter',
   missing: {
+    'checks without a round trip': hidden,
     'stops after the work’s own end': hidden,
     'sees a connection’s state': hidden,
     'destroys connections': hidden,

@@ -35,6 +35,27 @@ export function claimRules(suite: Suite): void {
 
   rule(
     suite,
+    'F12',
+    'a section sends BEGIN, the claim, its own statements and COMMIT, and no other that costs a round trip',
+    async (world) => {
+      await using proxy = await FaultProxy.before(world.url)
+      const process = await world.open({ url: proxy.url })
+      await process.fence.run(world.key(), world.options(), (handle) => process.query(handle, withdraw))
+      const begin = proxy.statements.findIndex((text) => /^(BEGIN|START TRANSACTION)/i.test(text))
+      const steps = proxy.statements.slice(begin + 1).map((text) => {
+        if (text.includes('INSERT INTO "ticketing_fence"')) return 'the claim'
+        // Before PostgreSQL 17 pg sends the bounds again, in the same packet as the statement behind them.
+        if (text.includes("set_config('statement_timeout'")) return 'bounds'
+        return text
+      })
+      const ownCost = steps.filter((step) => step !== 'bounds' && !step.startsWith('SET TRANSACTION'))
+      expect(ownCost).toEqual(['the claim', withdraw, expect.stringMatching(/^COMMIT/)])
+    },
+    'checks without a round trip',
+  )
+
+  rule(
+    suite,
     'F2',
     'an equal and a lower token are refused, the work never runs, and nothing is written',
     async (world) => {

@@ -3,6 +3,8 @@ import type { FenceEventName, FenceEvents, SectionWork } from '@ticketing/core'
 
 /** What an adapter may be unable to promise, because its library hides what would be needed. */
 export type Capability =
+  /** The driver's replies tell before COMMIT what became of the transaction (F12). */
+  | 'checks without a round trip'
   /** A statement after the work's own COMMIT or ROLLBACK is refused before it is sent (F12). */
   | 'stops after the work’s own end'
   /** A connection that comes out of the pool in the middle of a transaction is not used (fault 4). */
