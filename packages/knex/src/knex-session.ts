@@ -14,12 +14,20 @@ import {
   commitMillisecondsMax,
   handleEnded,
   PgGuard,
+  type PgStatement,
   PgWatch,
+  queryPrepared,
   rollbackMillisecondsMax,
   statementRefusal,
 } from '@ticketing/core/pg-driver'
 import type { Knex } from 'knex'
 import { type KnexConnection, withFixedMessage } from './knex-driver.js'
+
+/** How the adapter talks to the server. */
+export interface KnexSessionSettings {
+  /** Keep the claim as a prepared statement of each connection. */
+  readonly prepare: boolean
+}
 
 type Ending = Knex.Transaction['commit']
 
@@ -32,6 +40,7 @@ export class KnexSession implements HostTransaction<Knex.Transaction> {
   readonly #connections: ConnectionSource<KnexConnection>
   readonly #connection: KnexConnection
   readonly #options: HostTransactionOptions
+  readonly #settings: KnexSessionSettings
   readonly #watch: PgWatch
   readonly #guard: PgGuard
   #phase: 'new' | 'beginning' | 'open' | 'ended' | 'finishing' = 'new'
@@ -47,11 +56,13 @@ export class KnexSession implements HostTransaction<Knex.Transaction> {
     connections: ConnectionSource<KnexConnection>,
     connection: KnexConnection,
     options: HostTransactionOptions,
+    settings: KnexSessionSettings,
   ) {
     this.#knex = knex
     this.#connections = connections
     this.#connection = connection
     this.#options = options
+    this.#settings = settings
     this.#watch = new PgWatch(connection)
     this.#guard = new PgGuard(connection, (text) => withFixedMessage(this.#verdict(text)))
   }
@@ -68,10 +79,24 @@ export class KnexSession implements HostTransaction<Knex.Transaction> {
   async #answered(statement: SqlStatement): Promise<readonly SqlRow[]> {
     // Behind COMMIT or ROLLBACK it would run on a connection that may be another's by then.
     if (this.#phase === 'finishing') throw handleEnded()
-    if (this.#phase === 'new') await this.#begin()
-    const { text, values } = statement
-    const result = this.#guard.pass(() => this.#connection.query({ text, values: [...values] }))
-    return ((await result) as { rows: SqlRow[] }).rows
+    const send = (statement: PgStatement) =>
+      this.#guard.pass(() => this.#connection.query(statement)) as Promise<{ rows: SqlRow[] }>
+    if (this.#phase !== 'new') return (await send({ ...statement, values: [...statement.values] })).rows
+    await this.#begin()
+    const rows = await this.#claim(statement, send)
+    this.#watch.transactionBegan()
+    return rows
+  }
+
+  /** The transaction's first statement. */
+  async #claim(
+    statement: SqlStatement,
+    send: (statement: PgStatement) => Promise<{ rows: SqlRow[] }>,
+  ): Promise<readonly SqlRow[]> {
+    if (!this.#settings.prepare) return (await send({ ...statement, values: [...statement.values] })).rows
+    const { isolation } = this.#options
+    const begin = isolation === undefined ? 'BEGIN' : `BEGIN ISOLATION LEVEL ${isolation.toUpperCase()}`
+    return await queryPrepared(this.#connection, statement, [begin], send)
   }
 
   async end(): Promise<void> {
@@ -139,7 +164,6 @@ export class KnexSession implements HostTransaction<Knex.Transaction> {
       }, config)
       this.#outcome.catch(reject)
     })
-    this.#watch.transactionBegan()
     this.#phase = 'open'
     this.#endings = { commit: this.#transaction.commit, rollback: this.#transaction.rollback }
     const refuse = (name: string) => () =>

@@ -1,22 +1,9 @@
-import { createHash } from 'node:crypto'
 import type { SqlRow, SqlStatement } from '@ticketing/core'
 import type { PgClient, PgSubmittable, PgWire } from './pg-driver.js'
 
 /** A statement of the fence; a name lets the server keep its plan instead of planning it anew each time. */
 export interface FenceStatement extends SqlStatement {
   readonly name?: string | undefined
-}
-
-const names = new Map<string, string>()
-
-/** Gives a statement a name by its text. */
-export function named(statement: SqlStatement): FenceStatement {
-  let name = names.get(statement.text)
-  if (name === undefined) {
-    name = `ticketing_${createHash('sha256').update(statement.text).digest('base64url').slice(0, 16)}`
-    names.set(statement.text, name)
-  }
-  return { ...statement, name }
 }
 
 // The names that the server of a connection knows. Kept here, since pg notes one name for each query object only.

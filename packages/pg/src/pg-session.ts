@@ -13,12 +13,14 @@ import {
   answeredWithinLease,
   commitMillisecondsMax,
   handleEnded,
+  isPreparedStatementLost,
+  named,
   PgWatch,
   rollbackMillisecondsMax,
   statementRefusal,
 } from '@ticketing/core/pg-driver'
 import { type PgClient, type PgQueryConfig, type PgResult, type PgWire, queryClassOf } from './pg-driver.js'
-import { exchange, type FenceStatement, forgetPrepared, named } from './pg-exchange.js'
+import { exchange, type FenceStatement, forgetPrepared } from './pg-exchange.js'
 import { type PgTransaction, readQuery } from './pg-transaction.js'
 
 /** How the adapter talks to the server. */
@@ -129,8 +131,7 @@ export class PgSession implements HostTransaction<PgTransaction> {
     try {
       return await this.#exchange([begin, first])
     } catch (error) {
-      const { code } = error as { code?: unknown }
-      if (first.name === undefined || (code !== '26000' && code !== '42P05')) throw error
+      if (first.name === undefined || !isPreparedStatementLost(error)) throw error
       forgetPrepared(this.#client)
       // Inside the transaction the same mistake of the bounds would abort it, so they go without a name as well.
       this.#prepare = false

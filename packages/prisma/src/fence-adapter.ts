@@ -44,7 +44,9 @@ async function start(adapter: PgAdapter, isolationLevel: string | undefined): Pr
   }
   const watch = new PgWatch(connection)
   try {
-    return new GuardedTransaction(await startOn(adapter, async () => connection, isolationLevel), connection, watch)
+    const transaction = await startOn(adapter, async () => connection, isolationLevel)
+    const setLevel = isolationLevel === undefined ? [] : [`SET TRANSACTION ISOLATION LEVEL ${isolationLevel}`]
+    return new GuardedTransaction(transaction, connection, watch, ['BEGIN', ...setLevel])
   } catch (error) {
     // The adapter has destroyed the connection (F13).
     watch.stop()

@@ -1,8 +1,11 @@
+import type { SqlRow, SqlStatement } from '@ticketing/core'
 import {
   answeredWithin,
   commitMillisecondsMax,
   PgGuard,
+  type PgStatement,
   type PgWatch,
+  queryPrepared,
   rollbackMillisecondsMax,
 } from '@ticketing/core/pg-driver'
 import type { DriverTransaction, PoolClient, SqlQuery } from './driver-adapter.js'
@@ -10,12 +13,17 @@ import { takeExpected } from './expected-claims.js'
 
 /** What a section says to the driver's transaction that it runs in. */
 export interface BoundSection {
+  /** Keep the claim as a prepared statement of each connection. */
+  readonly prepare: boolean
   /** What Prisma is to send now that the section has ended; before that, an ending is the work's own. */
   readonly ending: 'COMMIT' | 'ROLLBACK' | undefined
   /** Why a statement of the work must not be sent; undefined lets it pass. */
   verdict(): Error | undefined
   onConnectionDestroyed(error: unknown): void
 }
+
+/** Prisma's number for a column of text; every column of the fence is text. */
+const textColumn = 7
 
 /** How long an ending may go without an answer. Prisma sends it as a statement of its own. */
 const endings: Readonly<Record<string, number>> = {
@@ -27,13 +35,18 @@ const endings: Readonly<Record<string, number>> = {
 export class GuardedTransaction implements DriverTransaction {
   readonly #inner: DriverTransaction
   readonly #connection: PoolClient
+  readonly #beginning: readonly string[]
   readonly watch: PgWatch
   #section: BoundSection | undefined
   #guard: PgGuard | undefined
   #failure: unknown
+  /** The driver's own error of a claim that failed, of which Prisma makes one that tells less. */
+  claimError: unknown
 
-  constructor(inner: DriverTransaction, connection: PoolClient, watch: PgWatch) {
+  /** @param beginning - the statements that began the transaction. */
+  constructor(inner: DriverTransaction, connection: PoolClient, watch: PgWatch, beginning: readonly string[]) {
     this.#inner = inner
+    this.#beginning = beginning
     this.#connection = connection
     this.watch = watch
     // What the adapter says of itself (provider, options, savepoints) holds for this one too.
@@ -45,11 +58,10 @@ export class GuardedTransaction implements DriverTransaction {
     }
   }
 
-  /** From here on the transaction is a section's: the watch looks for what ends it, and the guard asks the section. */
+  /** From here on the transaction is a section's, and the guard asks the section. */
   bind(section: BoundSection): void {
     this.#section = section
     this.#guard = new PgGuard(this.#connection, () => section.verdict())
-    this.watch.transactionBegan()
   }
 
   /** Runs a statement of the fence itself. */
@@ -65,8 +77,26 @@ export class GuardedTransaction implements DriverTransaction {
   }
 
   async queryRaw(query: SqlQuery): Promise<unknown> {
-    if (this.#section === undefined) takeExpected(query.args)?.(this)
-    return await this.#inner.queryRaw(query)
+    const bind = this.#section === undefined ? takeExpected(query.args) : undefined
+    if (bind === undefined) return await this.#inner.queryRaw(query)
+    bind(this)
+    const result = this.#section?.prepare === true ? await this.#claim(query) : await this.#inner.queryRaw(query)
+    // From here on the watch looks for what ends the transaction.
+    this.watch.transactionBegan()
+    return result
+  }
+
+  /** The claim as a prepared statement, which the adapter does not make without a name generator for all statements. */
+  async #claim({ sql, args }: SqlQuery): Promise<unknown> {
+    const send = (statement: PgStatement) =>
+      this.#passing(() => this.#connection.query(statement)) as Promise<{ rows: SqlRow[] }>
+    const statement = { text: sql, values: args as SqlStatement['values'] }
+    const rows = await queryPrepared(this.#connection, statement, this.#beginning, send).catch((error: unknown) => {
+      this.claimError = error
+      throw error
+    })
+    const columnNames = Object.keys(rows[0] ?? {})
+    return { columnNames, columnTypes: columnNames.map(() => textColumn), rows: rows.map((row) => Object.values(row)) }
   }
 
   async executeRaw(query: SqlQuery): Promise<number> {

@@ -1,5 +1,5 @@
 export { fenceSchemaSql } from '@ticketing/core'
 export { fenceAdapter } from './fence-adapter.js'
 export type { PrismaTransactionClient } from './prisma-client.js'
-export { type PrismaFence, type PrismaFenceMethods, prismaFence } from './prisma-fence.js'
+export { type PrismaFence, type PrismaFenceMethods, type PrismaFenceOptions, prismaFence } from './prisma-fence.js'
 export type { SectionClient } from './section-client.js'

@@ -8,6 +8,7 @@ import {
   type SectionOptionsFor,
   type SectionWork,
 } from '@ticketing/core'
+import { checkPrepare, type PreparedClaimOptions } from '@ticketing/core/pg-driver'
 import { outsideWarning } from './outside-warning.js'
 import { type PrismaClientLike, type PrismaTransactionClient, rootOf } from './prisma-client.js'
 import { PrismaHost } from './prisma-host.js'
@@ -20,6 +21,10 @@ export type PrismaFence<Client, Defaults extends SectionDefaults = SectionDefaul
   Defaults,
   PrismaTransactionClient
 >
+
+/** `prepare` matters with `fenceAdapter` alone; without it Prisma sends the claim. */
+export type PrismaFenceOptions<Defaults extends SectionDefaults = SectionDefaults> = FenceOptions<Defaults> &
+  PreparedClaimOptions
 
 /** What the extension adds to a client. */
 export type PrismaFenceMethods<Defaults extends SectionDefaults> = {
@@ -46,11 +51,15 @@ export type PrismaFenceMethods<Defaults extends SectionDefaults> = {
  *
  * @throws {FenceError} `FENCE_INVALID_ARGUMENT`.
  */
-export function prismaFence<const Defaults extends SectionDefaults = {}>(options: FenceOptions<Defaults>) {
+export function prismaFence<const Defaults extends SectionDefaults = {}>(options: PrismaFenceOptions<Defaults>) {
+  const prepare = checkPrepare(options)
   const sessions: OpenSessions = new Map()
   const reporter = new FenceReporter(options?.logger)
   const fenceOf = (client: PrismaClientLike) =>
-    createFence<PrismaTransactionClient, Defaults>(new PrismaHost(client, sessions), options, { reporter })
+    createFence<PrismaTransactionClient, Defaults>(new PrismaHost(client, sessions, { prepare }), options, {
+      reporter,
+      optionNames: ['prepare'],
+    })
   // Bad options are told now, not at the first section.
   fenceOf({} as PrismaClientLike)
   const fences = new WeakMap<object, ReturnType<typeof fenceOf>>()

@@ -17,6 +17,7 @@ import {
   rootOf,
 } from './prisma-client.js'
 import { describePrismaError } from './prisma-error.js'
+import type { PrismaSessionSettings } from './prisma-session.js'
 import { type OpenSessions, TransactionCall } from './transaction-call.js'
 
 /** For what has no lease, such as a migration. Prisma wants a number. */
@@ -37,8 +38,10 @@ export class PrismaHost implements TransactionHost<PrismaTransactionClient> {
   readonly pool: object
   readonly #client: PrismaClientLike
   readonly #sessions: OpenSessions
+  readonly #settings: PrismaSessionSettings
 
-  constructor(client: PrismaClientLike, sessions: OpenSessions) {
+  constructor(client: PrismaClientLike, sessions: OpenSessions, settings: PrismaSessionSettings) {
+    this.#settings = settings
     this.#client = client
     this.#sessions = sessions
     this.pool = rootOf(client)
@@ -48,7 +51,7 @@ export class PrismaHost implements TransactionHost<PrismaTransactionClient> {
     options: HostTransactionOptions,
     body: (tx: HostTransaction<PrismaTransactionClient>) => Promise<R>,
   ): Promise<R> {
-    const call = new TransactionCall(options, body, this.#sessions)
+    const call = new TransactionCall(options, this.#settings, body, this.#sessions)
     const left = options.remainingMilliseconds?.() ?? unboundedMilliseconds
     const { isolation } = options
     const inPrisma = this.#client.$transaction((tx) => call.run(tx), {

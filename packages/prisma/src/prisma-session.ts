@@ -12,9 +12,16 @@ import type { BoundSection, GuardedTransaction } from './guarded-transaction.js'
 import type { PrismaTransactionClient } from './prisma-client.js'
 import { sectionClient } from './section-client.js'
 
+/** How the adapter talks to the server, where `fenceAdapter` lets it. */
+export interface PrismaSessionSettings {
+  /** Keep the claim as a prepared statement of each connection. */
+  readonly prepare: boolean
+}
+
 /** One interactive transaction of Prisma for the time of one section. Prisma sends BEGIN, COMMIT and ROLLBACK. */
 export class PrismaSession<Tx extends PrismaTransactionClient> implements HostTransaction<Tx>, BoundSection {
   readonly handle: Tx
+  readonly prepare: boolean
   readonly #tx: Tx
   readonly #options: HostTransactionOptions
   /** The driver's side of the transaction, where `fenceAdapter` shows it. */
@@ -27,7 +34,8 @@ export class PrismaSession<Tx extends PrismaTransactionClient> implements HostTr
   readonly #own = new Set<string>()
   readonly #running = new Set<Promise<unknown>>()
 
-  constructor(tx: Tx, options: HostTransactionOptions) {
+  constructor(tx: Tx, options: HostTransactionOptions, settings: PrismaSessionSettings) {
+    this.prepare = settings.prepare
     this.#tx = tx
     this.#options = options
     this.handle = sectionClient(tx, () => this.verdict())
@@ -105,6 +113,8 @@ export class PrismaSession<Tx extends PrismaTransactionClient> implements HostTr
     this.#own.add(text)
     try {
       return (await this.#tx.$queryRawUnsafe(text, ...values)) as SqlRow[]
+    } catch (error) {
+      throw (this.#wire as GuardedTransaction | undefined)?.claimError ?? error
     } finally {
       forget?.()
       this.#own.delete(text)

@@ -1,7 +1,7 @@
 import type { HostTransaction, HostTransactionOptions } from '@ticketing/core'
 import { answeredWithin, commitMillisecondsMax } from '@ticketing/core/pg-driver'
 import { type PrismaTransactionClient, transactionId } from './prisma-client.js'
-import { PrismaSession } from './prisma-session.js'
+import { PrismaSession, type PrismaSessionSettings } from './prisma-session.js'
 
 /** The open sections, by Prisma's name of their transaction. */
 export type OpenSessions = Map<unknown, PrismaSession<PrismaTransactionClient>>
@@ -11,6 +11,7 @@ type Body<R> = (tx: HostTransaction<PrismaTransactionClient>) => Promise<R>
 /** One call of `$transaction`: what became of the section's body inside it, and what became of it around the body. */
 export class TransactionCall<R> {
   readonly #options: HostTransactionOptions
+  readonly #settings: PrismaSessionSettings
   readonly #body: Body<R>
   readonly #sessions: OpenSessions
   #session: PrismaSession<PrismaTransactionClient> | undefined
@@ -19,7 +20,8 @@ export class TransactionCall<R> {
   readonly #bodyStarted = signal()
   readonly #bodySettled = signal()
 
-  constructor(options: HostTransactionOptions, body: Body<R>, sessions: OpenSessions) {
+  constructor(options: HostTransactionOptions, settings: PrismaSessionSettings, body: Body<R>, sessions: OpenSessions) {
+    this.#settings = settings
     this.#options = options
     this.#body = body
     this.#sessions = sessions
@@ -29,7 +31,7 @@ export class TransactionCall<R> {
   async run(tx: PrismaTransactionClient): Promise<void> {
     // The section may have given up waiting; then nobody listens, and Prisma rolls back what has not begun.
     this.#options.connectSignal?.throwIfAborted()
-    const session = new PrismaSession(tx, this.#options)
+    const session = new PrismaSession(tx, this.#options, this.#settings)
     this.#session = session
     this.#id = transactionId(tx)
     this.#sessions.set(this.#id, session)

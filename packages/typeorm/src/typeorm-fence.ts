@@ -7,6 +7,7 @@ import {
   type SectionOptionsFor,
   type SectionWork,
 } from '@ticketing/core'
+import { checkPrepare, type PreparedClaimOptions } from '@ticketing/core/pg-driver'
 import type { DataSource, EntityManager } from 'typeorm'
 import { checkName, defaultName, type NamedFence, nameFence } from './named-fences.js'
 import { announceCommit } from './section-runner.js'
@@ -14,7 +15,8 @@ import { currentScope, openScope } from './section-scope.js'
 import { TypeOrmHost } from './typeorm-host.js'
 
 export interface TypeOrmFenceOptions<Defaults extends SectionDefaults = SectionDefaults>
-  extends FenceOptions<Defaults> {
+  extends FenceOptions<Defaults>,
+    PreparedClaimOptions {
   /** What `@Fenced` and `fencedManager` find it by; a process with one fence needs none. */
   readonly name?: string | undefined
 }
@@ -39,8 +41,8 @@ export function typeormFence<const Defaults extends SectionDefaults = {}>(
   dataSource: DataSource,
   options: TypeOrmFenceOptions<Defaults>,
 ): TypeOrmFence<Defaults> {
-  const host = new TypeOrmHost(dataSource)
-  const fence = createFence<EntityManager, Defaults>(host, options, { optionNames: ['name'] })
+  const host = new TypeOrmHost(dataSource, { prepare: checkPrepare(options) })
+  const fence = createFence<EntityManager, Defaults>(host, options, { optionNames: ['name', 'prepare'] })
   const name = checkName(options.name ?? defaultName)
 
   /** The work, in whose transaction the subscribers of TypeORM still take part before it ends. */

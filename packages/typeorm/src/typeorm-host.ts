@@ -17,11 +17,13 @@ import { TypeOrmSession } from './typeorm-session.js'
 export class TypeOrmHost implements TransactionHost<EntityManager> {
   readonly dialect = postgres
   readonly #dataSource: DataSource
+  readonly #prepare: boolean
   readonly #unguarded: UnguardedDataSource
   readonly #connections: ConnectionSource<TypeOrmConnection>
 
   /** @throws {FenceError} `FENCE_INVALID_ARGUMENT` where it is no DataSource on PostgreSQL. */
-  constructor(dataSource: DataSource) {
+  constructor(dataSource: DataSource, settings: { readonly prepare: boolean }) {
+    this.#prepare = settings.prepare
     this.#unguarded = guardDataSource(dataSource)
     this.#dataSource = dataSource
     this.#connections = connectionsOf(this.#unguarded.obtainMasterConnection)
@@ -42,7 +44,7 @@ export class TypeOrmHost implements TransactionHost<EntityManager> {
   ): Promise<R> {
     const connection = await checkOut(this.#connections, options)
     const runner = this.#unguarded.createQueryRunner()
-    const session = new TypeOrmSession(this.#dataSource, runner, this.#connections, connection, options)
+    const session = new TypeOrmSession(this.#dataSource, runner, this.#connections, connection, options, this.#prepare)
     let result: R
     try {
       result = await body(session)

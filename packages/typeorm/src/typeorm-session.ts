@@ -16,7 +16,9 @@ import {
   handleEnded,
   type NativePgClient,
   PgGuard,
+  type PgStatement,
   PgWatch,
+  queryPrepared,
   rollbackMillisecondsMax,
   statementRefusal,
 } from '@ticketing/core/pg-driver'
@@ -36,6 +38,7 @@ const emptyResult = { rows: [], rowCount: null, command: '' }
  */
 export class TypeOrmSession implements HostTransaction<EntityManager> {
   readonly #connections: ConnectionSource<TypeOrmConnection>
+  readonly #prepare: boolean
   readonly #connection: TypeOrmConnection
   readonly #options: HostTransactionOptions
   readonly #isolation: Isolation | undefined
@@ -51,14 +54,19 @@ export class TypeOrmSession implements HostTransaction<EntityManager> {
   /** TypeORM knows of the transaction, and has told its subscribers. */
   #announced = false
 
-  /** @param runner - a fresh one of the same DataSource, which has no connection yet. */
+  /**
+   * @param runner - a fresh one of the same DataSource, which has no connection yet.
+   * @param prepare - keep the claim as a prepared statement of each connection.
+   */
   constructor(
     dataSource: DataSource,
     runner: QueryRunner,
     connections: ConnectionSource<TypeOrmConnection>,
     connection: TypeOrmConnection,
     options: HostTransactionOptions,
+    prepare: boolean,
   ) {
+    this.#prepare = prepare
     this.#connections = connections
     this.#connection = connection
     this.#options = options
@@ -143,8 +151,8 @@ export class TypeOrmSession implements HostTransaction<EntityManager> {
     }
     // Behind COMMIT or ROLLBACK it would run on a connection that may be another's by then.
     if (this.#phase === 'finishing') throw handleEnded()
+    const rows = first ? await this.#claim(statement) : (await this.#send(statement.text, [...statement.values])).rows
     if (first) this.#watch.transactionBegan()
-    const { rows } = await this.#send(statement.text, [...statement.values])
     // A refused claim returns no row: its transaction is only rolled back, and nobody needs to hear of it.
     if (first && rows.length > 0) await this.#announce()
     return rows
@@ -152,6 +160,14 @@ export class TypeOrmSession implements HostTransaction<EntityManager> {
 
   async #send(text: string, values: unknown[]): Promise<{ rows: SqlRow[] }> {
     return (await this.#guard.pass(() => this.#client.query(text, values))) as { rows: SqlRow[] }
+  }
+
+  /** The transaction's first statement. */
+  async #claim(statement: SqlStatement): Promise<readonly SqlRow[]> {
+    if (!this.#prepare) return (await this.#send(statement.text, [...statement.values])).rows
+    const send = (prepared: PgStatement) =>
+      this.#guard.pass(() => this.#client.query(prepared)) as Promise<{ rows: SqlRow[] }>
+    return await queryPrepared(this.#connection.native, statement, [beginText(this.#isolation)], send)
   }
 
   /** TypeORM begins a transaction that has begun: its own statements for that are answered without being sent. */

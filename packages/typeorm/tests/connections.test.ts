@@ -3,7 +3,14 @@ import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { failureOf, pidOf } from './support/assertions.js'
 import { casesOf, type FencedDatabase, openFencedDatabase } from './support/fenced-database.js'
-import { killBackend, type NativeClient, onlyClient, poolOf, replaceStatements } from './support/native-client.js'
+import {
+  killBackend,
+  type NativeClient,
+  onlyClient,
+  poolOf,
+  replaceStatements,
+  textOf,
+} from './support/native-client.js'
 import { typeormVersions } from './support/typeorm-versions.js'
 
 describe.each(casesOf(databaseTargets(), typeormVersions))('connections, $title', ({ target, version }) => {
@@ -192,8 +199,8 @@ describe.each(casesOf(databaseTargets(), typeormVersions))('connections, $title'
   it('F4: a claim that nobody answers ends with its lease, and no work is done', async () => {
     const client = await onlyClient(open.dataSource)
     const { query } = client
-    client.query = (text: unknown, ...rest: unknown[]) =>
-      String(text).startsWith('WITH') ? new Promise(() => undefined) : query.call(client, text, ...rest)
+    client.query = (given: unknown, ...rest: unknown[]) =>
+      textOf(given).startsWith('WITH') ? new Promise(() => undefined) : query.call(client, given, ...rest)
     open.broker.leaseSeconds = 0.5
     try {
       const error = await failureOf(open.fence.run('a', { minWork: 0 }, open.withdraw))

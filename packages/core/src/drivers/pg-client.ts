@@ -8,6 +8,8 @@ export interface NativePgClient {
 }
 
 export interface NativePgWire {
+  /** The texts of the prepared statements that node-postgres knows of, by name. */
+  readonly parsedStatements?: Record<string, string>
   prependListener(event: string, listener: (message: never) => void): unknown
   off(event: string, listener: (message: never) => void): unknown
 }

@@ -56,6 +56,27 @@ export function claimRules(suite: Suite): void {
 
   rule(
     suite,
+    'F1',
+    'a server that has forgotten its prepared statements takes the claim all the same',
+    async (world) => {
+      const destroyed: unknown[] = []
+      const stop = world.one.fence.on('connection-destroyed', ({ error }) => destroyed.push(error))
+      for (let round = 0; round < 2; round++) {
+        await world.run(world.key(), (handle) => world.one.query(handle, withdraw))
+        await world.one.queryPool('DEALLOCATE ALL')
+      }
+      // In these two rounds the statement is prepared anew.
+      for (let round = 0; round < 2; round++) {
+        await world.run(world.key(), (handle) => world.one.query(handle, withdraw))
+      }
+      stop()
+      expect(await world.balance()).toBe(60)
+      expect(destroyed).toEqual([])
+    },
+  )
+
+  rule(
+    suite,
     'F2',
     'an equal and a lower token are refused, the work never runs, and nothing is written',
     async (world) => {

@@ -28,10 +28,15 @@ export async function onlyClient(dataSource: DataSource): Promise<NativeClient> 
  */
 export function replaceStatements(client: NativeClient, instead: (text: string) => string | undefined): () => void {
   const { query } = client
-  client.query = (text: unknown, ...rest: unknown[]) => query.call(client, instead(String(text)) ?? text, ...rest)
+  client.query = (given: unknown, ...rest: unknown[]) => query.call(client, instead(textOf(given)) ?? given, ...rest)
   return () => {
     client.query = query
   }
+}
+
+/** The text of what `query` is given: a text, or an object with one. */
+export function textOf(query: unknown): string {
+  return typeof query === 'string' ? query : ((query as { text?: string } | undefined)?.text ?? '')
 }
 
 /** Ends a server process as an administrator would, and returns once it is gone. */
