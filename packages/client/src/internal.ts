@@ -24,6 +24,6 @@ export {
 } from './pending-requests.js'
 export { releaseUnconfirmed } from './release-lane.js'
 export { Session, type SessionOutput } from './session.js'
-export type { SessionEnd, SessionEndKind } from './session-end.js'
+export { connectionLost, type SessionEnd, type SessionEndKind } from './session-end.js'
 export { leaseOver } from './ticket.js'
 export { connectIn } from './ticket-broker.js'

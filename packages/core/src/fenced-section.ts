@@ -4,7 +4,7 @@ import type { FenceTables } from './dialects/dialect.js'
 import { FenceError } from './fence-errors.js'
 import type { FenceReporter } from './fence-events.js'
 import { claimHighWater } from './high-water.js'
-import { Interrupted, watchInterruption } from './interruption.js'
+import { Interrupted, Interruption } from './interruption.js'
 import { endedByBound, leaseIsOver, remainingMilliseconds, requireLease } from './lease-check.js'
 import { refuseNested, runInside } from './nested-sections.js'
 import type { AcquiringSettings, SectionSettings } from './section-options.js'
@@ -78,14 +78,14 @@ async function runAttempt<Handle, R>(
   work: SectionWork<Handle, R>,
 ): Promise<AttemptEnd<Awaited<R>>> {
   const { host, tables, reporter } = context
-  const interruption = watchInterruption(tickets.signal, settings.signal)
+  const interruption = new Interruption(tickets.signal, settings.signal)
   let phase: Phase = 'connecting'
   let opened: HostTransaction<Handle> | undefined
   try {
     const result = await host.transaction(
       {
         isolation: settings.isolation,
-        connectSignal: interruption.signal,
+        connecting: interruption.or,
         remainingMilliseconds: () => remainingMilliseconds(tickets),
         onConnectionDestroyed: (error) => reporter.report('connection-destroyed', { error }),
       },

@@ -17,7 +17,12 @@ export async function migrate(
 ): Promise<void> {
   const { migration } = host.dialect
   await host.transaction(
-    { isolation: 'read committed', connectSignal: undefined, remainingMilliseconds: undefined, onConnectionDestroyed },
+    {
+      isolation: 'read committed',
+      connecting: (connection) => connection,
+      remainingMilliseconds: undefined,
+      onConnectionDestroyed,
+    },
     async (tx) => {
       try {
         if (await isCurrent(tx, host.dialect, tables)) return

@@ -55,8 +55,11 @@ export interface CallerTransaction extends StatementRunner {
 export interface HostTransactionOptions {
   /** The level to begin with; without one the database's default holds. */
   readonly isolation: IsolationLevel | undefined
-  /** Gives up waiting for a connection; the promise then rejects with the signal's reason and holds none. */
-  readonly connectSignal: AbortSignal | undefined
+  /**
+   * Waits for a connection: the promise's own outcome, or a rejection if the section gives up first. The host then
+   * rejects with that error, and a connection that still comes goes straight back.
+   */
+  connecting<T>(connection: Promise<T>): Promise<T>
   /** Milliseconds until the database itself must have ended the transaction (F4), counted now. Without it, no bound. */
   readonly remainingMilliseconds: (() => number) | undefined
   /** A connection was destroyed instead of returned. */

@@ -37,7 +37,10 @@ function guardAdapter(adapter: unknown): unknown {
 async function start(adapter: PgAdapter, isolationLevel: string | undefined): Promise<DriverTransaction> {
   let connection: PoolClient
   try {
-    connection = await checkOut(connectionsOf(adapter), { connectSignal: undefined, onConnectionDestroyed: ignore })
+    connection = await checkOut(connectionsOf(adapter), {
+      connecting: (taking) => taking,
+      onConnectionDestroyed: ignore,
+    })
   } catch (error) {
     // The adapter knows how Prisma is told that there is no connection.
     return await startOn(adapter, () => Promise.reject(error), isolationLevel)

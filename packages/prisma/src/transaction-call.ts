@@ -16,6 +16,7 @@ export class TransactionCall<R> {
   readonly #sessions: OpenSessions
   #session: PrismaSession<PrismaTransactionClient> | undefined
   #id: unknown
+  #givenUp = false
   #end: { readonly result: R } | { readonly error: unknown } | undefined
   readonly #bodyStarted = signal()
   readonly #bodySettled = signal()
@@ -30,7 +31,7 @@ export class TransactionCall<R> {
   /** What Prisma calls once its transaction has begun. It commits if this resolves, and rolls back if it rejects. */
   async run(tx: PrismaTransactionClient): Promise<void> {
     // The section may have given up waiting; then nobody listens, and Prisma rolls back what has not begun.
-    this.#options.connectSignal?.throwIfAborted()
+    if (this.#givenUp) throw new Error('The section gave up waiting for a connection.')
     const session = new PrismaSession(tx, this.#options, this.#settings)
     this.#session = session
     this.#id = transactionId(tx)
@@ -52,7 +53,13 @@ export class TransactionCall<R> {
   async settle(inPrisma: Promise<unknown>): Promise<R> {
     // Whoever comes first below, a later failure is nobody's.
     inPrisma.catch(() => undefined)
-    await Promise.race([inPrisma, this.#bodyStarted.fired, aborted(this.#options.connectSignal)])
+    try {
+      await this.#options.connecting(Promise.race([inPrisma, this.#bodyStarted.fired]))
+    } catch (error) {
+      // Once the body runs, it is the body that ends the section.
+      this.#givenUp = this.#session === undefined
+      if (this.#givenUp) throw error
+    }
     const session = this.#session
     if (session === undefined) throw new Error('Prisma ended its transaction without calling back.')
     await this.#bodySettled.fired
@@ -74,12 +81,4 @@ function signal() {
     fire = resolve
   })
   return { fired, fire }
-}
-
-function aborted(signal: AbortSignal | undefined): Promise<never> {
-  return new Promise((_, reject) => {
-    const onAbort = () => reject(signal?.reason as Error)
-    if (signal?.aborted) onAbort()
-    else signal?.addEventListener('abort', onAbort, { once: true })
-  })
 }

@@ -1,8 +1,9 @@
-import { type Ticket, TicketError } from '@ticketing/client'
+import type { Ticket, TicketError } from '@ticketing/client'
 import {
   type AcquireSettings,
   answerLost,
   cancelled,
+  connectionLost,
   leaseTooShort,
   notInTime,
   replyGraceSeconds,
@@ -112,8 +113,7 @@ class FakeAcquire implements LockRequest {
   /** C3 */
   #lost(what: string): void {
     if (this.#state !== 'open') return
-    const cause = new TicketError('TICKET_NOT_CONNECTED', 'unknown', `${what}.`)
-    this.#fail('closed', 'lost', answerLost(this.#settings, cause))
+    this.#fail('closed', 'lost', answerLost(this.#settings, connectionLost(what).error))
   }
 
   #fail(state: 'settled' | 'cancelled' | 'closed', event: 'refused' | 'cancelled' | 'lost', error: TicketError): void {

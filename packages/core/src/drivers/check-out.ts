@@ -13,14 +13,14 @@ export interface ConnectionSource<C> {
  * Takes a connection that is in no transaction. One that came back to its pool in the middle of one (somebody forgot its
  * COMMIT) is destroyed: BEGIN would only warn there, and the claim would belong to a stranger's transaction.
  *
- * @throws the reason of `connectSignal`; a connection that comes after that goes straight back.
+ * @throws what `connecting` does; a connection that comes after that goes straight back.
  */
 export async function checkOut<C>(
   source: ConnectionSource<C>,
-  options: Pick<HostTransactionOptions, 'connectSignal' | 'onConnectionDestroyed'>,
+  options: Pick<HostTransactionOptions, 'connecting' | 'onConnectionDestroyed'>,
 ): Promise<C> {
   for (;;) {
-    const connection = await takeInTime(source, options.connectSignal)
+    const connection = await takeInTime(source, options)
     const status = source.transactionStatus(connection)
     if (status !== 'T' && status !== 'E') return connection
     const error = new Error('The pool handed out a connection that was still in a transaction.')
@@ -29,21 +29,19 @@ export async function checkOut<C>(
   }
 }
 
-function takeInTime<C>(source: ConnectionSource<C>, signal: AbortSignal | undefined): Promise<C> {
-  return new Promise((resolve, reject) => {
-    const onAbort = () => reject(signal?.reason as Error)
-    if (signal?.aborted) return onAbort()
-    signal?.addEventListener('abort', onAbort, { once: true })
-    source.take().then(
-      (connection) => {
-        signal?.removeEventListener('abort', onAbort)
-        if (signal?.aborted) source.giveBack(connection)
-        else resolve(connection)
-      },
-      (error: unknown) => {
-        signal?.removeEventListener('abort', onAbort)
-        reject(error)
-      },
-    )
+async function takeInTime<C>(
+  source: ConnectionSource<C>,
+  options: Pick<HostTransactionOptions, 'connecting'>,
+): Promise<C> {
+  let givenUp = false
+  const taking = source.take().then((connection) => {
+    if (givenUp) source.giveBack(connection)
+    return connection
   })
+  try {
+    return await options.connecting(taking)
+  } catch (error) {
+    givenUp = true
+    throw error
+  }
 }

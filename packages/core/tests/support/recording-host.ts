@@ -146,17 +146,19 @@ export class RecordingHost implements TransactionHost<RecordedHandle, FakeConnec
     return new RecordedTransaction(connection, this.#database, options, this.#kind, run, begun)
   }
 
-  /** Gives up with the signal's reason. A connection that comes too late goes straight back. */
-  #connect({ connectSignal: signal }: HostTransactionOptions): Promise<FakeConnection> {
-    return new Promise((resolve, reject) => {
-      const giveUp = () => reject(signal?.reason as Error)
-      if (signal?.aborted) return giveUp()
-      signal?.addEventListener('abort', giveUp, { once: true })
-      this.#database.step('connect').then(() => {
-        if (signal?.aborted) this.#database.journal.push('give back')
-        else resolve(new FakeConnection(this.#database))
-      }, reject)
+  /** A connection that comes after the section has given up goes straight back. */
+  async #connect(options: HostTransactionOptions): Promise<FakeConnection> {
+    let givenUp = false
+    const taking = this.#database.step('connect').then(() => {
+      if (givenUp) this.#database.journal.push('give back')
+      return new FakeConnection(this.#database)
     })
+    try {
+      return await options.connecting(taking)
+    } catch (error) {
+      givenUp = true
+      throw error
+    }
   }
 
   #giveBack(connection: FakeConnection, options: HostTransactionOptions, fault?: unknown): void {
