@@ -4,7 +4,9 @@
  */
 export {
   answerLost,
+  brokerClosed,
   cancelled,
+  closedWhilePending,
   leaseTooShort,
   named,
   neverConnected,

@@ -3,6 +3,7 @@ import {
   type AcquireSettings,
   answerLost,
   cancelled,
+  closedWhilePending,
   connectionLost,
   leaseTooShort,
   notInTime,
@@ -48,8 +49,11 @@ class FakeAcquire implements LockRequest {
   }
 
   send(): void {
-    const { clock, network, table } = this.#around
+    const { clock, network, table, lifecycle } = this.#around
     this.#listen()
+    const close = () => this.#giveUp(closedWhilePending(this.#settings, true))
+    lifecycle.pending?.add(close)
+    this.#onSettled(() => lifecycle.pending?.delete(close))
     if (network.loses('request', 'acquire')) {
       this.#lost('The fake broker lost the request')
       return
@@ -60,10 +64,14 @@ class FakeAcquire implements LockRequest {
       table.leaveQueue(this)
       this.#lost('The fake broker held the answer back for longer than the wait and 5 s')
     })
+    this.#onSettled(cancelGiveUp)
+  }
+
+  #onSettled(stop: () => void): void {
     const stopListening = this.#stopListening
     this.#stopListening = () => {
       stopListening()
-      cancelGiveUp()
+      stop()
     }
   }
 
@@ -102,12 +110,15 @@ class FakeAcquire implements LockRequest {
   #listen(): void {
     const { signal } = this.#settings
     if (signal === undefined) return
-    const cancel = () => {
-      this.#around.table.leaveQueue(this)
-      this.#fail('cancelled', 'cancelled', cancelled(this.#settings, true))
-    }
+    const cancel = () => this.#giveUp(cancelled(this.#settings, true))
     signal.addEventListener('abort', cancel, { once: true })
     this.#stopListening = () => signal.removeEventListener('abort', cancel)
+  }
+
+  /** A grant that still arrives is given back. */
+  #giveUp(error: TicketError): void {
+    this.#around.table.leaveQueue(this)
+    this.#fail('cancelled', 'cancelled', error)
   }
 
   /** C3 */

@@ -6,7 +6,7 @@ import type { TicketErrorCode } from '@ticketing/client'
  * - `queued`: an acquire waits for its key.
  * - `granted`: the key has a new holder, whether or not its answer has arrived.
  * - `refused`: an acquire ended without a grant; `code` says how.
- * - `cancelled`: an acquire was given up by its signal.
+ * - `cancelled`: an acquire was given up by its signal, or because the broker was closed.
  * - `released`: the holder's token was given back, by its ticket or for it.
  * - `not-current`: a release came for a token that was not the holder's.
  * - `expired`: the lease of the holder ended.

@@ -10,6 +10,8 @@ export interface FakeSurroundings {
   readonly network: FakeNetwork
   readonly table: FakeTable
   readonly write: WriteEvent
+  /** Ends what is pending when the broker is closed; undefined once it is. */
+  readonly lifecycle: { pending: Set<() => void> | undefined }
   /** The tickets that were handed out, by token. */
   readonly tickets: Map<bigint, FakeTicket>
 }

@@ -1,5 +1,5 @@
 import type { ReleaseResult, Ticket, TicketError } from '@ticketing/client'
-import { leaseOver, releaseSecondsMax, releaseUnconfirmed } from '@ticketing/client/internal'
+import { brokerClosed, leaseOver, named, releaseSecondsMax, releaseUnconfirmed } from '@ticketing/client/internal'
 import { type CancelTimer, turns } from './fake-broker-clock.js'
 import type { FakeSurroundings } from './fake-broker-surroundings.js'
 import type { Holding } from './fake-broker-table.js'
@@ -37,6 +37,9 @@ export class FakeTicket implements Ticket {
   }
 
   release(): Promise<ReleaseResult> {
+    if (this.#release === undefined && this.#around.lifecycle.pending === undefined) {
+      return Promise.reject(brokerClosed(`release of ${named(this.key)}`))
+    }
     if (this.#release === undefined || this.#releaseFailed) {
       this.#releaseFailed = false
       this.#release = new Promise((resolve, reject) => this.#sendRelease(resolve, reject))

@@ -1,6 +1,7 @@
 import { type AcquireOptions, type Broker, type Ticket, TicketError, type TicketErrorCode } from '@ticketing/client'
 import {
   type AcquireSettings,
+  brokerClosed,
   cancelled,
   checkAcquire,
   checkOptionNames,
@@ -63,17 +64,36 @@ export class FakeBroker implements Broker {
     this.clock = clock
     this.log = log
     const table = new FakeTable(clock, write, lastToken)
-    this.#around = { clock, table, write, network: new FakeNetwork(), tickets: new Map() }
+    this.#around = {
+      clock,
+      table,
+      write,
+      network: new FakeNetwork(),
+      tickets: new Map(),
+      lifecycle: { pending: new Set() },
+    }
   }
 
   /** As `TicketBroker.acquire`; it never repeats a request either. */
   async acquire(key: string, options: AcquireOptions): Promise<Ticket> {
+    if (this.#around.lifecycle.pending === undefined) throw brokerClosed('acquire')
     const settings = checkAcquire(key, options)
     if (settings.signal?.aborted) throw cancelled(settings, false)
     const refusal = this.#refusals.shift()
     if (refusal === undefined) return await sendAcquire(settings, this.#around)
     this.#around.write({ event: 'refused', key, code: refusal })
     throw refusalError(refusal, settings)
+  }
+
+  /**
+   * As `TicketBroker.close`: what is pending ends with `TICKET_CLOSED`, and so does every later acquire and release. So
+   * the fake fits wherever an application closes its broker.
+   */
+  async close(): Promise<void> {
+    const { lifecycle } = this.#around
+    const { pending } = lifecycle
+    lifecycle.pending = undefined
+    for (const end of pending ?? []) end()
   }
 
   /** Who holds the key now, if anybody does. */

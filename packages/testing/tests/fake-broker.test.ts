@@ -348,3 +348,31 @@ describe('the clock', () => {
     expect(broker.clock.now).toBe(1)
   })
 })
+
+describe('closing', () => {
+  it('C10: what is pending ends as closed, and so does every later call; a grant that still arrives is given back', async () => {
+    const held = await broker.acquire('k', options)
+    const waiting = failure(broker.acquire('k', options))
+    broker.stall('other')
+    const onItsWay = failure(broker.acquire('other', options))
+    await broker.close()
+    await broker.close()
+    expect(await waiting).toMatchObject({ code: 'TICKET_CLOSED', outcome: 'unknown' })
+    expect(await onItsWay).toMatchObject({ code: 'TICKET_CLOSED', outcome: 'unknown' })
+    expect(await failure(broker.acquire('k', options))).toMatchObject({
+      code: 'TICKET_CLOSED',
+      outcome: 'not-executed',
+    })
+    expect(await failure(held.release())).toMatchObject({ code: 'TICKET_CLOSED' })
+    broker.resume()
+    expect(broker.waiters('k')).toBe(0)
+    expect(broker.holder('other')).toBeUndefined()
+  })
+
+  it('C11: a release that was called before is shared after the close', async () => {
+    const ticket = await broker.acquire('k', options)
+    expect(await ticket.release()).toBe('released')
+    await broker.close()
+    expect(await ticket.release()).toBe('released')
+  })
+})

@@ -35,8 +35,8 @@ export function fenceConformance(subject: ConformanceSubject): void {
       for (const level of quick ? levels.slice(0, 1) : levels) {
         describe(`${target.name}, ${level}`, () => {
           const suite = suiteOn(subject, target, level)
-          claimRules(suite)
           oneTransactionRules(suite)
+          claimRules(suite)
           sectionRules(suite)
           transactionRules(suite)
           connectionRules(suite)

@@ -8,6 +8,7 @@ import type { ConformanceSubject, Handle, OpenSubject, SubjectOptions } from './
 
 const pollMilliseconds = 5
 const untilMillisecondsMax = 5_000
+const closeMillisecondsMax = 5_000
 
 /** Times that no test runs into by accident. */
 const times = { wait: 0, lease: 30, minWork: 0 } as const
@@ -112,7 +113,8 @@ export class ConformanceWorld implements AsyncDisposable {
       'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND xact_start IS NOT NULL ' +
         'AND pid <> pg_backend_pid()',
     )
-    await Promise.all(this.#open.map((opened) => opened.close().catch(() => undefined)))
+    const closed = Promise.all(this.#open.map((opened) => opened.close().catch(() => undefined)))
+    await Promise.race([closed, delay(closeMillisecondsMax, undefined, { ref: false })])
     await this.admin.end()
     await this.#database[Symbol.asyncDispose]()
   }
