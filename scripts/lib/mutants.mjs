@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { mutants } from '../mutants/mutants.mjs'
 import { mutantVariable } from '../mutants/plugin.mjs'
-import { adaptersIn, judge, testsOf } from '../mutants/verdict.mjs'
+import { adaptersIn, judge, promisesLess, testsOf } from '../mutants/verdict.mjs'
 import { runChild } from './child.mjs'
 import { command, progress, repository, SetUpError } from './command.mjs'
 import { prepare } from './prepare.mjs'
@@ -47,8 +47,12 @@ export function runMutants(names, root = repository) {
       const { report } = await suite(root, files, mutant.name, mutant.breaks)
       console.log(`\n${mutant.name} (${mutant.meaning}; breaks ${mutant.breaks.join(', ')})`)
       for (const adapter of adapters) {
-        const verdict = judge(report, adapter, mutant.breaks)
-        if (verdict.status !== 'caught') survivors += 1
+        const reason = promisesLess(clean.report, adapter, mutant.breaks) ? mutant.exempt?.[adapter] : undefined
+        const verdict =
+          reason === undefined
+            ? judge(report, adapter, mutant.breaks)
+            : /** @type {Verdict} */ ({ status: 'exempt', reason })
+        if (verdict.status !== 'caught' && verdict.status !== 'exempt') survivors += 1
         console.log(`  ${adapter.padEnd(Math.max(...adapters.map((name) => name.length)))}  ${describe(verdict)}`)
       }
     }
@@ -60,6 +64,7 @@ export function runMutants(names, root = repository) {
 /** @param {Verdict} verdict */
 function describe(verdict) {
   if (verdict.status === 'caught') return `caught by ${verdict.test}`
+  if (verdict.status === 'exempt') return `not promised: ${verdict.reason}`
   return `${verdict.status === 'survived' ? 'SURVIVED' : 'NOT JUDGED'}: ${verdict.reason}`
 }
 

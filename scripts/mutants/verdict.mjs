@@ -8,13 +8,16 @@
  *
  * @typedef {{ testResults: readonly { name: string, status: string, message?: string, assertionResults: readonly Assertion[] }[] }} Report
  *
- * @typedef {{ status: 'caught', test: string } | { status: 'survived' | 'broken', reason: string }} Verdict
+ * @typedef {{ status: 'caught', test: string } | { status: 'survived' | 'broken' | 'exempt', reason: string }} Verdict
  */
 
 const conformanceTitle = 'conformance of '
 
-/** A test that ran into one of these says nothing of the rule: the mutant may not even have been loaded as meant. */
-const noVerdict = /^(SyntaxError|ReferenceError|TypeError|Error: (Test|Hook) timed out)/
+/**
+ * A test that ran into one of these says nothing of the rule: the mutant may not even have been loaded as meant. Vitest's
+ * JSON report has STACK_TRACE_ERROR for a test that took too long.
+ */
+const noVerdict = /^(SyntaxError|ReferenceError|TypeError|Error: STACK_TRACE_ERROR|Error: (Test|Hook) timed out)/
 
 /**
  * @param {Assertion} test
@@ -52,6 +55,28 @@ export function adaptersIn(report) {
 }
 
 /**
+ * Whether an adapter says itself, by skipping a test, that it does not promise all of these rules.
+ *
+ * @param {Report} report of a run without a mutant
+ * @param {string} adapter
+ * @param {readonly string[]} rules
+ */
+export function promisesLess(report, adapter, rules) {
+  return testsFor(report, adapter, rules).some((test) => test.status !== 'passed')
+}
+
+/**
+ * @param {Report} report
+ * @param {string} adapter
+ * @param {readonly string[]} rules
+ */
+function testsFor(report, adapter, rules) {
+  return report.testResults
+    .flatMap((file) => file.assertionResults)
+    .filter((test) => adapterOf(test) === adapter && rulesOf(test.title).some((rule) => rules.includes(rule)))
+}
+
+/**
  * Whether one adapter's tests saw a mutant: a test of a rule that it breaks failed by what it asserts.
  *
  * @param {Report} report
@@ -60,9 +85,7 @@ export function adaptersIn(report) {
  * @returns {Verdict}
  */
 export function judge(report, adapter, breaks) {
-  const tests = report.testResults
-    .flatMap((file) => file.assertionResults)
-    .filter((test) => adapterOf(test) === adapter && rulesOf(test.title).some((rule) => breaks.includes(rule)))
+  const tests = testsFor(report, adapter, breaks)
   const failed = tests.filter((test) => test.status === 'failed')
   const caught = failed.find((test) => !noVerdict.test(test.failureMessages?.[0] ?? 'SyntaxError'))
   if (caught !== undefined) return { status: 'caught', test: caught.title }
