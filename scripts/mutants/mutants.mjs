@@ -21,6 +21,7 @@
 
 const section = 'packages/core/src/fenced-section.ts'
 const highWater = 'packages/core/src/high-water.ts'
+const outcome = 'packages/core/src/commit-outcome.ts'
 const postgres = 'packages/core/src/dialects/postgres.ts'
 
 const claimStatement =
@@ -200,12 +201,17 @@ export const mutants = [
   {
     name: 'swallowed-abort',
     meaning: 'swallowed abort reported as success',
-    breaks: ['F12', 'fault 1'],
+    breaks: ['fault 1'],
     edits: [
       {
-        file: section,
-        find: 'await interruption.or(checkTransaction(host, tx, receipt)) // F12',
-        replace: 'void checkTransaction; void receipt',
+        file: outcome,
+        find: "if (state === 'aborted') throw transactionAborted(tx.firstError())",
+        replace: "if (state === 'aborted') return",
+      },
+      {
+        file: outcome,
+        find: "if (host.dialect.errorMeaning(sqlState, fatal) === 'aborted') throw transactionAborted(tx.firstError() ?? error)",
+        replace: "if (host.dialect.errorMeaning(sqlState, fatal) === 'aborted') return",
       },
       {
         file: 'packages/pg/src/pg-session.ts',
@@ -246,9 +252,10 @@ export const mutants = [
         replace: 'const sound = this.#watch.idle && !this.#watch.lost',
       },
       {
+        // TypeORM reports the error before the server has said that the transaction is over.
         file: 'packages/typeorm/src/typeorm-session.ts',
         find: 'const sound = error === undefined && this.#watch.idle && !this.#watch.lost',
-        replace: 'const sound = this.#watch.idle && !this.#watch.lost',
+        replace: 'const sound = !this.#watch.lost',
       },
       {
         file: 'packages/prisma/src/guarded-transaction.ts',
