@@ -2,13 +2,17 @@ import { afterAll, beforeAll, beforeEach, describe } from 'vitest'
 import type { DatabaseTarget } from '../database-fixture.js'
 import { databaseTargets } from '../vitest.js'
 import { boundRules } from './bound-rules.js'
+import { cancelRules } from './cancel-rules.js'
 import { claimRules } from './claim-rules.js'
 import { connectionRules } from './connection-rules.js'
 import { contentionRules } from './contention-rules.js'
+import { libraryRules, libraryTimeRules } from './library-rules.js'
 import { oneTransactionRules } from './one-transaction-rules.js'
 import { ownTransactionRules } from './own-transaction-rules.js'
+import { deadlockRules, retryRules } from './retry-rules.js'
 import { schemaRules } from './schema-rules.js'
 import { sectionRules } from './section-rules.js'
+import { severalKeysRules } from './several-keys-rules.js'
 import type { ConformanceSubject } from './subject.js'
 import type { Suite } from './suite.js'
 import { conformanceTitle } from './title.js'
@@ -38,6 +42,10 @@ export function fenceConformance(subject: ConformanceSubject): void {
           oneTransactionRules(suite)
           claimRules(suite)
           sectionRules(suite)
+          severalKeysRules(suite)
+          retryRules(suite)
+          cancelRules(suite)
+          libraryRules(suite)
           transactionRules(suite)
           connectionRules(suite)
           boundRules(suite)
@@ -46,6 +54,8 @@ export function fenceConformance(subject: ConformanceSubject): void {
           if (level !== levels[0]) return
           schemaRules(suite)
           contentionRules(suite)
+          deadlockRules(suite)
+          libraryTimeRules(suite)
         })
       }
     }

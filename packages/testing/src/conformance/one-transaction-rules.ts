@@ -4,12 +4,17 @@ import { type ConformanceWorld, withdraw } from './world.js'
 
 /** What tells one transaction from two, also where the pool has a second connection to offer: F1. */
 export function oneTransactionRules(suite: Suite): void {
-  rule(suite, 'F1', 'claim and work are written by one transaction on one connection of several', async (world) => {
-    const process = await world.open({ connectionsMax: 3 })
-    const key = world.key()
-    await process.fence.run(key, world.options(), (handle) => process.query(handle, withdraw))
-    expect(await writtenTogether(world, key)).toEqual([{ same: true }])
-  })
+  rule(
+    suite,
+    'F1, fault 5',
+    'claim and work are written by one transaction on one connection of several',
+    async (world) => {
+      const process = await world.open({ connectionsMax: 3 })
+      const key = world.key()
+      await process.fence.run(key, world.options(), (handle) => process.query(handle, withdraw))
+      expect(await writtenTogether(world, key)).toEqual([{ same: true }])
+    },
+  )
 
   rule(suite, 'F1, F2', 'what fails takes back the claim and the work, on one connection of several', async (world) => {
     const process = await world.open({ connectionsMax: 3 })

@@ -12,6 +12,8 @@ const ownEnds: readonly (readonly string[])[] = [
   ['COMMIT AND CHAIN'],
   ['ROLLBACK AND CHAIN'],
   ['SAVEPOINT here', 'ROLLBACK TO here', 'ROLLBACK AND CHAIN'],
+  ['SELECT 1/0', 'ROLLBACK'],
+  ['SELECT 1/0', 'ROLLBACK', 'BEGIN'],
 ]
 
 /** What a section promises about the end of its transaction: F12, F14, faults 1 and 3. */
