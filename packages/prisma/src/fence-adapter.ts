@@ -1,5 +1,11 @@
 import { invalidArgument } from '@ticketing/core'
-import { type ConnectionSource, checkOut, PgWatch } from '@ticketing/core/pg-driver'
+import {
+  answeredWithin,
+  beginMillisecondsMax,
+  type ConnectionSource,
+  checkOut,
+  PgWatch,
+} from '@ticketing/core/pg-driver'
 import {
   type DriverAdapterFactory,
   type DriverTransaction,
@@ -46,12 +52,17 @@ async function start(adapter: PgAdapter, isolationLevel: string | undefined): Pr
     return await startOn(adapter, () => Promise.reject(error), isolationLevel)
   }
   const watch = new PgWatch(connection)
+  let answered = false
   try {
-    const transaction = await startOn(adapter, async () => connection, isolationLevel)
+    const beginning = startOn(adapter, async () => connection, isolationLevel).finally(() => {
+      answered = true
+    })
+    const transaction = await answeredWithin(beginMillisecondsMax, 'BEGIN', beginning)
     const setLevel = isolationLevel === undefined ? [] : [`SET TRANSACTION ISOLATION LEVEL ${isolationLevel}`]
     return new GuardedTransaction(transaction, connection, watch, ['BEGIN', ...setLevel])
   } catch (error) {
-    // The adapter has destroyed the connection (F13).
+    // Where BEGIN fails, the adapter has destroyed the connection; where its answer does not come, nobody has yet (F13).
+    if (!answered) connection.release(true)
     watch.stop()
     throw error
   }

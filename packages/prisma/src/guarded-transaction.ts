@@ -13,8 +13,8 @@ import { takeExpected } from './expected-claims.js'
 
 /** What a section says to the driver's transaction that it runs in. */
 export interface BoundSection {
-  /** Keep the claim as a prepared statement of each connection. */
-  readonly prepare: boolean
+  /** Whether this claim is to be kept as a prepared statement of each connection. */
+  prepares(text: string): boolean
   /** What Prisma is to send now that the section has ended; before that, an ending is the work's own. */
   readonly ending: 'COMMIT' | 'ROLLBACK' | undefined
   /** Why a statement of the work must not be sent; undefined lets it pass. */
@@ -80,7 +80,8 @@ export class GuardedTransaction implements DriverTransaction {
     const bind = this.#section === undefined ? takeExpected(query.args) : undefined
     if (bind === undefined) return await this.#inner.queryRaw(query)
     bind(this)
-    const result = this.#section?.prepare === true ? await this.#claim(query) : await this.#inner.queryRaw(query)
+    const result =
+      this.#section?.prepares(query.sql) === true ? await this.#claim(query) : await this.#inner.queryRaw(query)
     // From here on the watch looks for what ends the transaction.
     this.watch.transactionBegan()
     return result

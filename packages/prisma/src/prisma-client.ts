@@ -32,9 +32,12 @@ function scopeOf(client: object): TransactionScope | undefined {
   return (client as { [scopeContext]?: TransactionScope })[scopeContext]
 }
 
-/** Prisma's name for the transaction of a transaction client. */
-export function transactionId(tx: object): unknown {
-  return scopeOf(tx)?.txId
+/** The same before transactions could be nested: the transaction's name alone. */
+const transactionName = Symbol.for('prisma.client.transaction.id')
+
+/** Prisma's name for the transaction of a transaction client; undefined for a client that is not in one. */
+export function transactionId(client: object): unknown {
+  return scopeOf(client)?.txId ?? (client as { [transactionName]?: unknown })[transactionName]
 }
 
 /** Whether the client belongs to a transaction inside another one, which is a savepoint. */

@@ -4,13 +4,14 @@ import {
   type Fence,
   type FenceOptions,
   FenceReporter,
+  invalidArgument,
   type SectionDefaults,
   type SectionOptionsFor,
   type SectionWork,
 } from '@ticketing/core'
 import { checkPrepare, type PreparedClaimOptions } from '@ticketing/core/pg-driver'
 import { outsideWarning } from './outside-warning.js'
-import { type PrismaClientLike, type PrismaTransactionClient, rootOf } from './prisma-client.js'
+import { type PrismaClientLike, type PrismaTransactionClient, rootOf, transactionId } from './prisma-client.js'
 import { PrismaHost } from './prisma-host.js'
 import type { SectionClient } from './section-client.js'
 import type { OpenSessions } from './transaction-call.js'
@@ -64,6 +65,12 @@ export function prismaFence<const Defaults extends SectionDefaults = {}>(options
   fenceOf({} as PrismaClientLike)
   const fences = new WeakMap<object, ReturnType<typeof fenceOf>>()
   const fenceFor = (client: object) => {
+    if (transactionId(client) !== undefined) {
+      throw invalidArgument(
+        'client',
+        'is that of an interactive transaction; a section opens its own, so call $fenced and $fence of the client itself',
+      )
+    }
     const present = fences.get(client) ?? fenceOf(client as PrismaClientLike)
     fences.set(client, present)
     return present
@@ -72,8 +79,8 @@ export function prismaFence<const Defaults extends SectionDefaults = {}>(options
     $fence(this: object) {
       return fenceFor(this)
     },
-    $fenced(this: object, ...args: Parameters<ReturnType<typeof fenceOf>['run']>) {
-      return fenceFor(this).run(...args)
+    async $fenced(this: object, ...args: Parameters<ReturnType<typeof fenceOf>['run']>) {
+      return await fenceFor(this).run(...args)
     },
   } as unknown as PrismaFenceMethods<Defaults>
 

@@ -23,7 +23,7 @@ import { type OpenSessions, TransactionCall } from './transaction-call.js'
 /** For what has no lease, such as a migration. Prisma wants a number. */
 const unboundedMilliseconds = 600_000
 
-/** The section ends at its lease; Prisma's own timeout stands behind that, with time for an answer to COMMIT. */
+/** The section ends at its lease; Prisma's own timeouts stand behind that, with time for an answer to COMMIT. */
 const afterLeaseMilliseconds = 5_000
 
 const isolationLevels = {
@@ -55,7 +55,7 @@ export class PrismaHost implements TransactionHost<PrismaTransactionClient> {
     const left = options.remainingMilliseconds?.() ?? unboundedMilliseconds
     const { isolation } = options
     const inPrisma = this.#client.$transaction((tx) => call.run(tx), {
-      maxWait: Math.max(1, left),
+      maxWait: Math.max(1, left) + afterLeaseMilliseconds,
       timeout: Math.max(1, left) + afterLeaseMilliseconds,
       ...(isolation === undefined ? {} : { isolationLevel: isolationLevels[isolation] }),
     })

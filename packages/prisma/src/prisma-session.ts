@@ -21,8 +21,8 @@ export interface PrismaSessionSettings {
 /** One interactive transaction of Prisma for the time of one section. Prisma sends BEGIN, COMMIT and ROLLBACK. */
 export class PrismaSession<Tx extends PrismaTransactionClient> implements HostTransaction<Tx>, BoundSection {
   readonly handle: Tx
-  readonly prepare: boolean
   readonly #tx: Tx
+  readonly #prepare: boolean
   readonly #options: HostTransactionOptions
   /** The driver's side of the transaction, where `fenceAdapter` shows it. */
   #wire: GuardedTransaction | undefined
@@ -35,7 +35,7 @@ export class PrismaSession<Tx extends PrismaTransactionClient> implements HostTr
   readonly #running = new Set<Promise<unknown>>()
 
   constructor(tx: Tx, options: HostTransactionOptions, settings: PrismaSessionSettings) {
-    this.prepare = settings.prepare
+    this.#prepare = settings.prepare
     this.#tx = tx
     this.#options = options
     this.handle = sectionClient(tx, () => this.verdict())
@@ -63,6 +63,11 @@ export class PrismaSession<Tx extends PrismaTransactionClient> implements HostTr
     const left = this.#options.remainingMilliseconds?.() ?? Number.POSITIVE_INFINITY
     const transactionEnded = this.#wire?.watch.ended ?? false
     return statementRefusal({ handleEnded: this.#handleEnded, transactionEnded, leaseOver: left < 1 })
+  }
+
+  /** Only in the fence's own words: with a comment of Prisma's `comments`, it may be another text each time. */
+  prepares(text: string): boolean {
+    return this.#prepare && this.#own.has(text)
   }
 
   onConnectionDestroyed(error: unknown): void {

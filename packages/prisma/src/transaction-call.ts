@@ -35,7 +35,8 @@ export class TransactionCall<R> {
     const session = new PrismaSession(tx, this.#options, this.#settings)
     this.#session = session
     this.#id = transactionId(tx)
-    this.#sessions.set(this.#id, session)
+    // Without a name it must not get the place that queries outside all transactions look at.
+    if (this.#id !== undefined) this.#sessions.set(this.#id, session)
     this.#bodyStarted.fire()
     try {
       this.#end = { result: await this.#body(session) }

@@ -235,6 +235,28 @@ describe.each(databaseTargets())('$name', (target) => {
       expect(await database.balance('a')).toBe(40)
     })
 
+    it('F1: a section on the client of a transaction is refused, before anything is acquired', async () => {
+      broker.log.length = 0
+      await prisma.$transaction(async (tx) => {
+        expect(await failureOf(tx.$fenced('a', withdraw))).toMatchObject({ code: 'FENCE_INVALID_ARGUMENT' })
+        expect(() => tx.$fence()).toThrow(/interactive transaction/)
+        await withdraw(tx)
+      })
+      expect(broker.log).toEqual([])
+      expect(await database.balance('a')).toBe(90)
+    })
+
+    it('F1, F3: a lease that ends while sections wait for a connection is what ends them, not a timeout of Prisma', async () => {
+      broker.leaseSeconds = 1
+      const keys = Array.from({ length: 20 }, (_, index) => `waiting-${index}`)
+      await prisma.$transaction(async (tx) => {
+        await tx.$queryRaw`SELECT 1`
+        const errors = await Promise.all(keys.map((key) => failureOf(prisma.$fenced(key, { minWork: 0 }, withdraw))))
+        expect(new Set(errors.map(({ code }) => code))).toEqual(new Set(['FENCE_LEASE_EXPIRED']))
+      })
+      broker.leaseSeconds = undefined
+    })
+
     it('F1: runWith and claim work with a ticket of one’s own', async () => {
       const ticket = await broker.acquire('own', defaults)
       await prisma.$fence().runWith(ticket, withdraw)
@@ -300,6 +322,17 @@ describe.each(databaseTargets())('$name', (target) => {
     })
     await prisma.account.count()
     expect(warnings).toEqual([{ event: 'outside-section', operation: 'Account.count' }])
+  })
+
+  it('does not prepare a claim that Prisma’s comments make another one each time', async () => {
+    await using database = await PrismaDatabase.create(target)
+    let traces = 0
+    const client = database.client(true, 1, { comments: [() => ({ trace: String(traces++) })] })
+    const prisma = client.$extends(prismaFence({ broker: new ScriptedBroker(), defaults }))
+    await prisma.$fence().migrate()
+    for (const key of ['a', 'b', 'c']) await prisma.$fenced(key, () => undefined)
+    expect(traces).toBeGreaterThan(2)
+    expect(await prisma.$queryRaw`SELECT name FROM pg_prepared_statements`).toEqual([])
   })
 
   it('refuses bad options and other adapters before anything is sent', async () => {

@@ -1,3 +1,6 @@
+/** How long BEGIN may go without an answer where nothing else bounds it. */
+export const beginMillisecondsMax = 5_000
+
 /** How long COMMIT may go without an answer before its outcome is called unknown. */
 export const commitMillisecondsMax = 30_000
 

@@ -2,6 +2,7 @@ export { adoptedState } from './adopted-state.js'
 export {
   answeredWithin,
   answeredWithinLease,
+  beginMillisecondsMax,
   commitMillisecondsMax,
   rollbackMillisecondsMax,
 } from './answered-within.js'

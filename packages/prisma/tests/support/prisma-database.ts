@@ -1,7 +1,7 @@
 import { PrismaPg } from '@prisma/adapter-pg'
 import { createDatabase, type DatabaseTarget, type TestDatabase } from '@ticketing/testing'
 import pg from 'pg'
-import { PrismaClient } from '../../generated/client.js'
+import { type Prisma, PrismaClient } from '../../generated/client.js'
 import { fenceAdapter } from '../../src/index.js'
 
 /** With the driver's transactions shown to the fence, and without. */
@@ -36,9 +36,9 @@ export class PrismaDatabase implements AsyncDisposable {
   }
 
   /** A client on a pool of its own; of one connection, so that a section that took a second one would wait for itself. */
-  client(shown: boolean, max = 1): PrismaClient {
+  client(shown: boolean, max = 1, options: Pick<Prisma.PrismaClientOptions, 'comments'> = {}): PrismaClient {
     const adapter = new PrismaPg({ connectionString: this.url, max })
-    const client = new PrismaClient({ adapter: shown ? fenceAdapter(adapter) : adapter })
+    const client = new PrismaClient({ ...options, adapter: shown ? fenceAdapter(adapter) : adapter })
     this.#clients.push(client)
     return client
   }
