@@ -24,6 +24,7 @@ fenceConformance({
       savepoint: (handle, work) => (handle as KnexInstance.Transaction).transaction((inner) => work(inner)),
       queryPool: (sql) => rowsOf(knex, sql),
       transaction: (work) => knex.transaction((trx) => work(trx)),
+      nest: (trx, work) => (trx as KnexInstance.Transaction).transaction((inner) => work(inner)),
       queryCaller: (trx, sql) => rowsOf(trx as KnexInstance.Transaction, sql),
       close: () => knex.destroy(),
     }

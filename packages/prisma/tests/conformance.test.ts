@@ -17,6 +17,7 @@ function subject(shown: boolean): ConformanceSubject['open'] {
       queryPool: (sql) => query(client, sql),
       transaction: (work) => client.$transaction((tx) => work(tx)),
       queryCaller: query,
+      nest: (tx, work) => (tx as PrismaClient).$transaction((inner) => work(inner)),
       close: () => client.$disconnect(),
     }
   }

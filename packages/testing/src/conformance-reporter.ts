@@ -4,15 +4,20 @@ import { conformanceTitle } from './conformance/title.js'
 type State = 'held' | 'FAILED' | 'not supported' | 'not run'
 
 interface Cell {
-  state: State
+  readonly states: Set<State>
   /** Why a rule, or a part of it, is not supported. */
   readonly reasons: Set<string>
 }
 
-/** Worse first: a cell shows the worst of its tests. */
-const severity: readonly State[] = ['FAILED', 'not run', 'not supported', 'held']
+const failedMark = 'FAILED'
 
-const marks: Record<State, string> = { held: '+', FAILED: 'FAILED', 'not supported': 'part', 'not run': '?' }
+/** A cell shows the worst of its tests. */
+function markOf({ states }: Cell): string {
+  if (states.has('FAILED')) return failedMark
+  if (states.has('not run')) return '?'
+  if (states.has('not supported')) return states.has('held') ? 'part' : 'no'
+  return '+'
+}
 
 /**
  * Prints, at the end of a Vitest run, which adapter holds which rule of the fence: adapter × rule, from the titles of the
@@ -51,8 +56,8 @@ function idsOf(title: string): string[] {
 
 function addTo(cells: Map<string, Cell>, id: string, test: TestCase): void {
   const { state, reason } = judge(test)
-  const cell = cells.get(id) ?? { state, reasons: new Set<string>() }
-  if (severity.indexOf(state) < severity.indexOf(cell.state)) cell.state = state
+  const cell = cells.get(id) ?? { states: new Set<State>(), reasons: new Set<string>() }
+  cell.states.add(state)
   if (reason !== undefined) cell.reasons.add(reason)
   cells.set(id, cell)
 }
@@ -69,19 +74,19 @@ function render(matrix: Map<string, Map<string, Cell>>): string {
   const adapters = [...matrix.keys()].sort()
   const ids = [...new Set(adapters.flatMap((adapter) => [...(matrix.get(adapter)?.keys() ?? [])]))].sort(byNumber)
   const width = Math.max(...ids.map((id) => id.length))
-  const columns = adapters.map((adapter) => Math.max(adapter.length, marks.FAILED.length))
+  const columns = adapters.map((adapter) => Math.max(adapter.length, failedMark.length))
   const line = (first: string, cells: readonly string[]) =>
     [first.padEnd(width), ...cells.map((cell, index) => cell.padEnd(columns[index] ?? 0))].join('  ').trimEnd()
   const rows = ids.map((id) => {
-    const states = adapters.map((adapter) => matrix.get(adapter)?.get(id)?.state)
+    const cells = adapters.map((adapter) => matrix.get(adapter)?.get(id))
     return line(
       id,
-      states.map((state) => (state === undefined ? '' : marks[state])),
+      cells.map((cell) => (cell === undefined ? '' : markOf(cell))),
     )
   })
   const notes = adapters.flatMap((adapter) => notesOf(adapter, matrix.get(adapter) ?? new Map<string, Cell>()))
   return [
-    'The fence’s rules by adapter: + held, part: held but for what is named below, ? not run',
+    'The fence’s rules by adapter: + held, part: held but for what is named below, no: not supported, ? not run',
     line('', adapters),
     ...rows,
     ...notes,

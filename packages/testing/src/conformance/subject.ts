@@ -1,5 +1,5 @@
 import type { Broker, Ticket } from '@ticketing/client'
-import type { FenceEventName, FenceEvents, SectionWork } from '@ticketing/core'
+import type { FenceEventName, FenceEvents, IsolationLevel, SectionWork } from '@ticketing/core'
 
 /** What an adapter may be unable to promise, because its library hides what would be needed. */
 export type Capability =
@@ -12,12 +12,16 @@ export type Capability =
   /** A connection whose BEGIN, COMMIT or ROLLBACK failed or timed out is destroyed (F13). */
   | 'destroys connections'
 
+export const levels = ['read committed', 'repeatable read', 'serializable'] as const satisfies readonly IsolationLevel[]
+
 /** An adapter, as the suite sees it. */
 export interface ConformanceSubject {
   /** Its name in titles and in the matrix. */
   readonly adapter: string
   /** What it does not promise, and why. A test that needs it is skipped, and the matrix gives the reason. */
   readonly missing?: Partial<Record<Capability, string>>
+  /** The isolation levels to try; all without it. */
+  readonly levels?: readonly IsolationLevel[]
   open(options: SubjectOptions): Promise<OpenSubject>
 }
 
@@ -60,5 +64,7 @@ export interface OpenSubject {
   /** A top-level transaction of the caller's own. */
   transaction(work: (transaction: Caller) => Promise<unknown>): Promise<unknown>
   queryCaller(transaction: Caller, sql: string): Promise<unknown>
+  /** Opens a transaction inside one of the caller's own; absent where the library has no such thing. */
+  nest?(transaction: Caller, work: (inner: Caller) => Promise<unknown>): Promise<unknown>
   close(): Promise<void>
 }

@@ -8,7 +8,7 @@ export interface TypeOrmVersion {
   readonly EntitySchema: typeof typeorm.EntitySchema
 }
 
-export const typeormVersions: readonly TypeOrmVersion[] = [
+export const typeormVersions: readonly [TypeOrmVersion, TypeOrmVersion] = [
   { version: 'TypeORM 1', DataSource: typeorm.DataSource, EntitySchema: typeorm.EntitySchema },
   {
     version: 'TypeORM 0.3',
